@@ -32,26 +32,26 @@ _GRACE_SECONDS = 60
 
 @dataclass
 class Memory:
-    """The resident set over time, in megabytes, and the anonymous part of it."""
+    """Anonymous memory and resident set over time, in megabytes."""
 
-    series: list[float] = field(default_factory=list)
     anonymous: list[float] = field(default_factory=list)
-
-    @property
-    def at_rest_mb(self) -> float:
-        """The median of the last tenth: deliveries come and go within it."""
-        return statistics.median(_last(self.series, 10))
+    resident: list[float] = field(default_factory=list)
 
     @property
     def anonymous_mb(self) -> float:
-        """The same of the anonymous part."""
+        """The median of the last tenth, which has several deliveries."""
         return statistics.median(_last(self.anonymous, 10))
 
     @property
+    def resident_mb(self) -> float:
+        """The same of the resident set."""
+        return statistics.median(_last(self.resident, 10))
+
+    @property
     def growth_mb(self) -> float:
-        """By how much the last quarter lies above the second: what never stops growing."""
-        second = _last(self.series[: len(self.series) // 2], 2)
-        return statistics.median(_last(self.series, 4)) - statistics.median(second)
+        """Anonymous memory of the last quarter less that of the second: a leak shows here."""
+        second = _last(self.anonymous[: len(self.anonymous) // 2], 2)
+        return statistics.median(_last(self.anonymous, 4)) - statistics.median(second)
 
 
 def _last(series: list[float], share: int) -> list[float]:
@@ -114,14 +114,14 @@ class AgentProcess:
         return times.user + times.system
 
     def look(self) -> None:
-        """Note its resident set.
+        """Note its memory.
 
         Raises:
             RuntimeError: It has ended.
         """
         if self._process.poll() is not None:
             raise RuntimeError(f"the agent ended:\n{last_lines(self._log)}")
-        self.memory.series.append(resident_mb(self._process.pid))
+        self.memory.resident.append(resident_mb(self._process.pid))
         self.memory.anonymous.append(anonymous_mb(self._process.pid))
 
     def commits(self) -> int:

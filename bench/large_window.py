@@ -41,7 +41,7 @@ def scrapes(start_us: int) -> Iterator[Scrape]:
 
 
 def measure(path: Path) -> dict[str, float]:
-    """Resident megabytes, once the window is delivered, and the most since reading began.
+    """Megabytes once the window is delivered, and the resident peak since reading began.
 
     Args:
         path: An agent's configuration: which broker, where its spool and its lake are.
@@ -73,7 +73,6 @@ def measure(path: Path) -> dict[str, float]:
         recorder.seal(start_us + 2 * _WINDOW_US)
         while delivery.deliver_next():
             pass
-        time.sleep(memory.SETTLED_SECONDS)  # an agent's deliveries are minutes apart
         memory.trim()
         return {"mb": resident_mb(), "anon_mb": anonymous_mb(), "peak_mb": peak_mb()}
 

@@ -31,7 +31,7 @@ _WIDTH = 110  # of tables in a file
 
 
 class Agent(NamedTuple):
-    """The delivering part of an agent; megabytes resident."""
+    """The delivering part of an agent: anonymous megabytes, and the resident peak."""
 
     files: int
     commits: int
@@ -113,12 +113,12 @@ def main() -> int:
         show(console, "Maintenance", rounds)
     empty, full, pending = agents[:3]
     figures = {
-        **{f"agent_rss_mb_{one.files}_files": round(one.at_rest, 1) for one in whole},
+        **{f"agent_rss_anon_mb_{one.files}_files": round(one.at_rest, 1) for one in whole},
         **{f"agent_peak_mb_{one.files}_files": round(one.peak, 1) for one in whole},
-        "rss_mb_empty": empty.at_rest,
-        "rss_mb_3000_files": full.at_rest,
-        "rss_mb_3000_files_extra": round(full.at_rest - empty.at_rest, 1),
-        "rss_mb_200_commits": pending.at_rest,
+        "rss_anon_mb_empty": empty.at_rest,
+        "rss_anon_mb_3000_files": full.at_rest,
+        "rss_anon_mb_3000_files_extra": round(full.at_rest - empty.at_rest, 1),
+        "rss_anon_mb_200_commits": pending.at_rest,
         "peak_mb_empty": empty.peak,
         "peak_mb_3000_files": full.peak,
         "peak_mb_200_commits": pending.peak,

@@ -91,8 +91,8 @@ def weigh(folder: Path, say: Callable[[str], None]) -> dict[str, float]:
             deliveries = agent.commits() - 1
             peak = agent.peak_mb()
         found = {
-            "rss_mb_10_brokers": round(agent.memory.at_rest_mb, 1),
             "rss_anon_mb_10_brokers": round(agent.memory.anonymous_mb, 1),
+            "rss_mb_10_brokers": round(agent.memory.resident_mb, 1),
             "rss_peak_mb_10_brokers": round(peak, 1),
             "cpu_percent_10_brokers": round(used / seconds * 100, 2),
             "scrapes_10_brokers": agent.scrapes(),
@@ -100,7 +100,7 @@ def weigh(folder: Path, say: Callable[[str], None]) -> dict[str, float]:
         }
     finally:
         brokers.cluster.close()
-    say(f"  {found['rss_mb_10_brokers']:.0f} MB")
+    say(f"  {found['rss_anon_mb_10_brokers']:.0f} MB")
     return found
 
 

@@ -1,4 +1,4 @@
-"""What a process has resident, in megabytes."""
+"""Memory of a process, in megabytes."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from pathlib import Path
 
 
 def peak_mb(process: int | str = "self") -> float:
-    """The most that it ever had; unlike getrusage's, not also of the one that started it."""
+    """Return the peak of its resident set. That of getrusage includes the parent process."""
     return _status_mb(process, "VmHWM")
 
 
 def resident_mb(process: int | str = "self") -> float:
-    """What it has now."""
+    """Return its resident set, with the pages of library files."""
     return _status_mb(process, "VmRSS")
 
 
 def anonymous_mb(process: int | str = "self") -> float:
-    """The part of it that no file has, so that the kernel cannot take it away."""
+    """Return its anonymous memory: no file backs it, so the kernel cannot reclaim it."""
     return _status_mb(process, "RssAnon")
 
 

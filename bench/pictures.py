@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from lakehouse.report import pdf
+from lakehouse.report.page import pdf
 
 FOLDER: Final = Path(__file__).parents[1] / "docs" / "pictures"
 UNTIL: Final = "2026-11-23"

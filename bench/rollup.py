@@ -29,8 +29,8 @@ from bench.rollup_findings import CLAIM, Findings, Peer, planned, show
 from bench.rollup_fleet import START
 from bench.rollup_process import FailedError, measure, spark_start
 from bench.rollup_world import Fleet
-from bench.teller import Teller
 from demo.errors import DemoError
+from tests.rig.teller import Teller
 
 if TYPE_CHECKING:
     import argparse
@@ -151,9 +151,9 @@ def _clients(findings: Findings, folder: Path, chosen: argparse.Namespace, telle
     written = rollup_fleet.write(lake, quiet, then, rest)
     teller.say(f"rolling up {written.runs:,} runs more")
     rollup_ours.rolled_up(lake, written, "local")
-    for command in ("sla", "report"):
+    for command in ("slo publish", "report"):
         teller.say(f"jmxlake {command} of the week")
-        findings.week[command] = rollup_ours.told(lake, command, _WEEK)
+        findings.week[command.split()[-1]] = rollup_ours.told(lake, command, _WEEK)
 
 
 PARTS: Final = {
@@ -186,7 +186,7 @@ def _options() -> argparse.Namespace:
         parser.add_argument(f"--{name}", type=int, default=default, help=f"{what} ({default})")
     parser.add_argument(
         "--week-share", type=float, default=0.002,
-        help="share in the rest of the week, for sla and report (0.002); 0: not measured",
+        help="share in the rest of the week, for slo publish and report (0.002); 0: not measured",
     )  # fmt: skip
     parser.add_argument(
         "--only", nargs="*", choices=PARTS, default=list(PARTS), help="these parts only"

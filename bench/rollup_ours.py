@@ -84,7 +84,7 @@ def growth(folder: Path, fleet: Fleet, days: tuple[int, int], repeats: int) -> l
 
 
 def told(lake: Path, command: str, week: str) -> Cost:
-    """``sla`` of all clusters, or ``report`` of one, over a week."""
+    """Return the cost of ``slo publish`` of all clusters, or ``report`` of one, over a week."""
     more = ["--cluster", "cluster-1", "--html", str(lake.parent / "report.html")]
-    line = [script("jmxlake"), command, str(lake), "--week", week]
+    line = [script("jmxlake"), *command.split(), str(lake), "--week", week]
     return measure(line + (more if command == "report" else []))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bench.teller import new_table
+from tests.rig.teller import new_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -73,9 +73,9 @@ def weights(found: Sequence[Weight]) -> Table:
     table = new_table(
         "The agent",
         "scrapes",
+        "anonymous MB",
         "RSS MB",
-        "anonymous",
-        "most",
+        "peak RSS MB",
         "grew by MB",
         "CPU % of a core, alone",
     )
@@ -83,8 +83,8 @@ def weights(found: Sequence[Weight]) -> Table:
         table.add_row(
             "with the Admin client" if weight.name else "without the Admin client",
             f"{weight.scrapes:,}",
-            f"{weight.memory.at_rest_mb:,.0f}",
             f"{weight.memory.anonymous_mb:,.0f}",
+            f"{weight.memory.resident_mb:,.0f}",
             f"{weight.peak_mb:,.0f}",
             f"{weight.memory.growth_mb:+,.1f}",
             f"{weight.cpu_percent:.2f}",

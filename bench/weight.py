@@ -49,8 +49,8 @@ class Weight:
     def figures(self) -> dict[str, float]:
         """As the last line of the benchmark has them."""
         return {
-            f"rss{self.name}_mb": round(self.memory.at_rest_mb, 1),
             f"rss{self.name}_anon_mb": round(self.memory.anonymous_mb, 1),
+            f"rss{self.name}_mb": round(self.memory.resident_mb, 1),
             f"rss{self.name}_growth_mb": round(self.memory.growth_mb, 1),
             f"rss{self.name}_peak_mb": round(self.peak_mb, 1),
             f"rss{self.name}_scrapes": self.scrapes,
@@ -109,8 +109,8 @@ def _watch(agents: dict[str, AgentProcess], extent: Extent, say: Callable[[str],
             for agent in agents.values():
                 agent.look()
         fewest = min(agent.scrapes() for agent in agents.values())
-        resident = ", ".join(f"{agent.memory.series[-1]:.0f} MB" for agent in agents.values())
-        say(f"  {fewest:,} scrapes delivered by each at least; {resident}")
+        used = ", ".join(f"{agent.memory.anonymous[-1]:.0f} MB" for agent in agents.values())
+        say(f"  at least {fewest:,} scrapes delivered by each agent; {used}")
 
 
 def _alone(

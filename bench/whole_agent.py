@@ -23,7 +23,7 @@ _DELIVER_EVERY = "30s"  # so that several are seen; cadences are then 10 s at mo
 
 
 class Whole(NamedTuple):
-    """An agent process without the Admin client; megabytes resident, mostly and at most."""
+    """An agent process without the Admin client: anonymous memory at rest and resident peak, MB."""
 
     files: int
     at_rest: float
@@ -53,6 +53,6 @@ def weigh(folder: Path, sizes: tuple[int, ...]) -> list[Whole]:
             for _, _, agent in agents:
                 agent.look()
         return [
-            Whole(files, statistics.median(agent.memory.series[-_SETTLED:]), agent.peak_mb())
+            Whole(files, statistics.median(agent.memory.anonymous[-_SETTLED:]), agent.peak_mb())
             for files, _, agent in agents
         ]

@@ -1,33 +1,33 @@
-"""Time: the wall clock for instants, a steady one to notice when the wall clock jumps."""
+"""Clocks: the wall clock for instants, and a steady clock to detect clock steps."""
 
 import time
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 _BOOT: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)  # macOS has the latter
-_LOOK_US: Final = 100_000  # at most, between two looks at the clocks
-_STEP_US: Final = 1_000_000  # NTP slews what is smaller than half a second, and steps the rest
+_LOOK_US: Final = 100_000  # longest time between reading the two clocks
+_STEP_US: Final = 1_000_000  # NTP slews offsets below half a second and steps larger ones
 
 
 class Clock(Protocol):
     """Both clocks, in microseconds."""
 
     def wall_us(self) -> int:
-        """Since the epoch, UTC."""
+        """Return the time since the epoch (UTC)."""
 
     def steady_us(self) -> int:
-        """Since some fixed instant; never jumps."""
+        """Return the time since a fixed instant. It never steps."""
 
 
 class SystemClock:
-    """The clocks of this host; the steady one goes on while the host sleeps."""
+    """The clocks of this host. The steady clock runs while the host sleeps."""
 
     def wall_us(self) -> int:
-        """Since the epoch, UTC."""
+        """Return the time since the epoch (UTC)."""
         return time.time_ns() // 1_000
 
     def steady_us(self) -> int:
-        """Since the host was started."""
+        """Return the time since the start of the host."""
         return time.clock_gettime_ns(_BOOT) // 1_000
 
 
@@ -39,7 +39,7 @@ class StepDetector:
     _offset_us: int | None = field(default=None, init=False)
 
     def check(self) -> tuple[int, int] | None:
-        """From which instant to which the wall clock went at once since the last call, if so."""
+        """Return old and new time of a step of the wall clock since the last call. None if none."""
         wall_us, steady_us = self._both()
         before, self._offset_us = self._offset_us, wall_us - steady_us
         if before is None or abs(self._offset_us - before) < _STEP_US:
@@ -47,7 +47,7 @@ class StepDetector:
         return steady_us + before, wall_us
 
     def _both(self) -> tuple[int, int]:
-        """Both clocks at one instant: who lost the processor between two looks looks again."""
+        """Return both clocks at one instant. Repeat if the thread was preempted in between."""
         while True:
             earlier_us, wall_us = self.clock.steady_us(), self.clock.wall_us()
             steady_us = self.clock.steady_us()

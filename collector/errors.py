@@ -1,20 +1,21 @@
 """All errors of the agent, as one tree.
 
 JmxlakeError
-├── ConfigError             the configuration or a catalogue file is wrong; a person must change it
-│   └── SettingError            one of its keys does not fit; the loader adds the file's name
+├── ConfigError             invalid configuration or catalogue file
+│   └── SettingError            invalid value of a key
 ├── SourceError             a source could not be read
-│   ├── SourceDataError         it answered with what cannot be used
-│   ├── SourceTimeoutError      it did not answer in time
-│   ├── SourceRefusedError      it refused the connection or what we asked
-│   │   └── CredentialsError        it refused the credentials; asked on, it may lock the account
-│   └── IdentityError           it is another broker than the one we were sent to
+│   ├── SourceDataError         unusable response
+│   ├── SourceTimeoutError      no response in time
+│   ├── SourceRefusedError      refused connection or request
+│   │   └── CredentialsError        refused credentials (retries can lock the account)
+│   └── IdentityError           another broker than configured
 ├── HealthError             the health server cannot listen
 ├── SpoolError              the spool on this host cannot be read or written
 │   └── SpoolInUseError         another agent has it open
 └── LakeError               the lake cannot be read or written
-    ├── LakeSchemaError         the table has another schema or protocol: a person must fix it
-    └── CommitError             the commit did not land, or may have; the next delivery looks
+    ├── LakeReplacedError       a table is missing or was replaced
+    ├── LakeSchemaError         the table has another schema or protocol
+    └── CommitError             the commit failed, or its result is unknown until the next delivery
 """
 
 import traceback
@@ -25,31 +26,34 @@ Failure = Literal["error", "timeout", "refused"]
 
 
 def extra(name: str) -> str:
-    """How to install an extra whose package is missing: jmxlake is on no package index."""
-    return f"jmxlake[{name}] (in a checkout pip install '.[{name}]', else the wheel with [{name}])"
+    """Return how to install a missing extra. jmxlake is not on a package index."""
+    checkout = f"pip install '.[{name}]'"
+    return f"jmxlake[{name}] (in a checkout: {checkout}; otherwise: the wheel with [{name}])"
 
 
 def places(error: BaseException) -> str:
-    """Where an error passed, from the outermost call to the innermost, in one line."""
+    """Return the call stack of an error in one line, outermost call first."""
     frames = traceback.extract_tb(error.__traceback__)
-    return " > ".join(f"{Path(one.filename).name}:{one.lineno} {one.name}" for one in frames)
+    return " > ".join(
+        f"{Path(frame.filename).name}:{frame.lineno} {frame.name}" for frame in frames
+    )
 
 
 class JmxlakeError(Exception):
-    """Base of all errors; its text is one line: what, where and what to do."""
+    """Base of all errors. The text is one line: problem, place and fix."""
 
 
 class ConfigError(JmxlakeError):
-    """The configuration or a catalogue file is wrong."""
+    """The configuration or a catalogue file is invalid."""
 
 
 class SettingError(ConfigError):
-    """The value of a key does not fit.
+    """The value of a key is invalid.
 
     Args:
-        key: The key, as ``source.jmx.port``.
-        text: What is wrong with it, and what to do.
-        involved: The keys that make it, if not just this one.
+        key: The key, such as ``source.jmx.port``.
+        text: Problem and fix.
+        involved: All keys that cause the problem. Default: the key.
     """
 
     def __init__(self, key: str, text: str, involved: tuple[str, ...] = ()) -> None:
@@ -59,13 +63,13 @@ class SettingError(ConfigError):
 
 
 class SourceError(JmxlakeError):
-    """A source could not be read; ``outcome`` is what bronze/scrapes records."""
+    """A source could not be read. ``outcome`` is its outcome in bronze/scrapes."""
 
     outcome: ClassVar[Failure] = "error"
 
 
 class SourceDataError(SourceError):
-    """The source answered, and what it said cannot be used; its connection works."""
+    """The response of the source is unusable. Its connection works."""
 
 
 class SourceTimeoutError(SourceError):
@@ -75,7 +79,7 @@ class SourceTimeoutError(SourceError):
 
 
 class SourceRefusedError(SourceError):
-    """The source refused the connection or what we asked."""
+    """The source refused the connection or the request."""
 
     outcome: ClassVar[Failure] = "refused"
 
@@ -85,11 +89,11 @@ class CredentialsError(SourceRefusedError):
 
 
 class IdentityError(SourceError):
-    """The source is another broker, or of another cluster, than configured."""
+    """The source is not the configured broker or belongs to another cluster."""
 
 
 class HealthError(JmxlakeError):
-    """The health server cannot listen at its address."""
+    """The health server cannot listen on its address."""
 
 
 class SpoolError(JmxlakeError):
@@ -105,12 +109,12 @@ class LakeError(JmxlakeError):
 
 
 class LakeReplacedError(LakeError):
-    """A table that this agent has delivered to is not there, or another is in its place.
+    """A table of this agent is missing, or another table replaced it.
 
     Args:
-        text: What it is, and what to do.
-        known: The table's name and the id that it had.
-        found: The table's name and the id that it has, or that it is gone.
+        text: Problem and fix.
+        known: The table's name and previous ID.
+        found: The table's name and current ID, or that it is missing.
     """
 
     def __init__(self, text: str, known: str, found: str) -> None:
@@ -119,8 +123,8 @@ class LakeReplacedError(LakeError):
 
 
 class LakeSchemaError(LakeError):
-    """The table in the lake has another schema or protocol than this version writes."""
+    """The table has a schema or protocol that this version does not write."""
 
 
 class CommitError(LakeError):
-    """The commit did not land, or whether it landed is not known yet."""
+    """The commit failed, or its result is not known yet."""

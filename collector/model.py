@@ -1,6 +1,6 @@
-"""Frozen records that sources return, in memory only.
+"""Frozen records that sources return. They exist in memory only.
 
-Instants are microseconds since the epoch, UTC.
+Instants are microseconds since the epoch (UTC).
 """
 
 from collections.abc import Callable, Mapping
@@ -8,13 +8,14 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple, Protocol, Self
 
 from collector.catalogue import Family, Kind
+from lakehouse.tables import MAX_GAP_INTERVALS
 
 Outcome = Literal["ok", "timeout", "refused", "error", "skipped", "dropped", "clock_step", "down"]
-"""How an attempt ended; ``down``: there was no process, as the start of the next one proves."""
+"""Outcome of a scrape. ``down``: the start of the next process proves that none was running."""
 
 
 class Series(NamedTuple):
-    """The identity of one time series on one source; ``labels`` are sorted pairs."""
+    """Identity of one time series on one source. ``labels`` are sorted pairs."""
 
     metric: str
     topic: str | None = None
@@ -33,7 +34,7 @@ class Partition(NamedTuple):
 
 
 class Commit(NamedTuple):
-    """A group and a partition that it commits to."""
+    """A group and a partition with its commits."""
 
     group: str
     topic: str
@@ -52,11 +53,11 @@ class Reading:
     Attributes:
         metric: Name in the catalogue.
         kind: ``gauge``, or ``counter`` for a cumulative count.
-        zeros: Series that exist and are zero. A source hands over the same object again while
-            nothing changed, so that a quiet scrape costs nothing.
-        values: Series with another value; ``None`` where the bean says NaN (observed, idle).
-        flags: Flags of lakehouse.tables that hold for every value.
-        exact: The values hold from the very instant of the reading on, so a change has no edge.
+        zeros: Series that exist and are zero. A source returns the same object while nothing
+            changes, so that a scrape without a change costs nothing.
+        values: Series with another value. ``None`` if the MBean has NaN (observed, idle).
+        flags: Flags of lakehouse.tables for every value.
+        exact: True if the values hold from the instant of the reading, so that a change is exact.
     """
 
     metric: str
@@ -69,16 +70,16 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Offsets:
-    """Commits, log starts, commits again: read in this order, for partitions led by the source.
+    """Commits, log starts and commits again, read in this order for partitions of the leader.
 
-    ``None`` as a commit: the group is listed and has not committed there (KIP-490). A partition
-    that has commits and no log start did not answer.
+    A commit ``None`` means that the group is listed and has no commit there (KIP-490). A partition
+    with commits and without a log start did not answer.
 
     Attributes:
-        moved: Partitions among them that another broker leads since a moment ago.
-        topic_ids: By name, where the cluster has ids.
-        unanswered: Partitions among them without a log start: no answer, or no leader.
-        silent_groups: Groups that were asked and did not answer.
+        moved: Partitions whose leadership has just moved to another broker.
+        topic_ids: Topic ID by name, if the cluster has IDs.
+        unanswered: Partitions without a log start: no response, or no leader.
+        silent_groups: Requested groups that did not answer.
     """
 
     commits_before: Mapping[Commit, int | None]
@@ -92,13 +93,13 @@ class Offsets:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """The source that answered: read again at every connect.
+    """Identity of the source that answered, read again after every connect.
 
     Attributes:
-        cluster: Cluster id.
-        node: Node id of a broker or controller; the configured name of a client.
-        kafka_version: Version the JVM reports; None: not reported (Admin).
-        started_us: When the JVM started; 0: not reported (Admin).
+        cluster: Cluster ID.
+        node: Node ID of a broker or controller, or the configured name of a client.
+        kafka_version: Version that the JVM reports. None with the Admin API.
+        started_us: Start of the JVM. 0 with the Admin API.
     """
 
     cluster: str
@@ -108,9 +109,9 @@ class Identity:
 
 
 class Notice(NamedTuple):
-    """Something that changed and is worth a row of bronze/events.
+    """A cluster change for bronze/events.
 
-    ``at_us`` is its instant where that is known; None: it was noticed with the answer.
+    ``at_us`` is its instant. None means the time of the response.
     """
 
     kind: str
@@ -121,7 +122,7 @@ class Notice(NamedTuple):
 
 
 class Event(NamedTuple):
-    """A row of bronze/events: a notice and its instant, before the columns that others add."""
+    """A row of bronze/events without the columns that delivery adds."""
 
     at: int
     kind: str
@@ -131,7 +132,7 @@ class Event(NamedTuple):
 
 
 class Moment(NamedTuple):
-    """An instant known exactly, and the readings as they were from then on; None: not known."""
+    """An exact instant, and the readings from then on. None if they are unknown."""
 
     at_us: int
     readings: tuple[Reading, ...] | None
@@ -139,18 +140,18 @@ class Moment(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The result of one read of a family.
+    """Response of a source for one family.
 
     Attributes:
-        readings: What is, as far as the source knows.
-        beans: How many beans, partitions or the like it took.
-        dropped_series: How many series were folded into ``__other__``.
-        offsets: Commits and log starts, to count offsets that expired unread.
-        notices: What changed and is worth a row of bronze/events.
-        moments: The history since the last read, from a source that knows it exactly; in order.
-        more: Whether there is more history than fits into one answer: ask again at once.
-        listed_us: How long before the read its series were listed.
-        held_back: Topics that keep closed segments local on purpose; None: not asked.
+        readings: Current readings.
+        beans: Number of MBeans, partitions or similar objects read.
+        dropped_series: Number of series in the overflow series ``__other__``.
+        offsets: Commits and log starts, for counting expired offsets.
+        notices: Cluster changes for bronze/events.
+        moments: Exact history since the last read, in order.
+        more: True if more history follows in another response.
+        listed_us: Time between listing the series and the read.
+        held_back: Topics that keep closed segments local. None if they were not requested.
     """
 
     readings: tuple[Reading, ...]
@@ -164,29 +165,28 @@ class Answer:
     held_back: frozenset[str] | None = None
 
     def mapped(self, change: Callable[[tuple[Reading, ...]], tuple[Reading, ...]]) -> Self:
-        """The same with changed readings, now and at each of its moments."""
+        """Return a copy with changed readings, in its moments as well."""
         moments = tuple(Moment(at_us, known and change(known)) for at_us, known in self.moments)
         return replace(self, readings=change(self.readings), moments=moments)
 
 
 @dataclass(frozen=True, slots=True)
 class Scrape:
-    """One attempt to read one family, successful or not.
+    """One scrape of one family, successful or not.
 
     Attributes:
         family: Family of the catalogue.
-        tick_us: The instant it was due, aligned to the epoch.
-        asked_us: When the request was sent, or before it its series were listed.
-        answered_us: When the answer came, or the attempt ended.
-        interval_us: The cadence in force.
-        outcome: How it ended.
-        identity: The source that answered; None: no answer.
-        answer: The readings, if the outcome is ``ok``.
+        tick_us: Scheduled time, aligned to the epoch.
+        asked_us: Time of the request, or of listing its series before.
+        answered_us: Time of the response or the failure.
+        interval_us: Scrape interval.
+        outcome: Outcome.
+        identity: The source that answered. None without a response.
+        answer: The response, if the outcome is ``ok``.
         error: One line, if the outcome is not ``ok``.
-        exact: It is a moment of a history that is known exactly (collector.agent.scrape_attempt):
-            asked and answered are that instant, and nothing is unknown between it and the one
-            before.
-        source: Name in the lake of what was read; empty: the only source of its agent.
+        exact: True for a moment of an exact history: its request and response have that instant,
+            and the time since the previous moment is known.
+        source: Name of the source in the lake. Empty for the only source of an agent.
     """
 
     family: str
@@ -201,23 +201,28 @@ class Scrape:
     exact: bool = False
     source: str = ""
 
+    @property
+    def max_gap_us(self) -> int:
+        """Longest time that it covers if no other scrape follows."""
+        return round(self.interval_us * MAX_GAP_INTERVALS)
+
 
 class Source(Protocol):
-    """Something that can be read: a broker, a controller, a client JVM, Kafka's Admin API."""
+    """A broker, a controller, a client JVM or Kafka's Admin API."""
 
     def identify(self) -> Identity:
-        """Connect if needed and say who answers.
+        """Connect if needed and return the identity of the source.
 
         Raises:
-            SourceError: It cannot be reached, refused us, or is another than expected.
+            SourceError: It is unreachable, refuses the connection, or has another identity.
         """
 
     def read(self, family: Family) -> Answer:
         """Read one family.
 
         Raises:
-            SourceError: The answer did not come, or not in time; the connection is given up.
+            SourceError: No response in time, or an invalid one. The connection is closed.
         """
 
     def close(self) -> None:
-        """Give up the connection; the source may be used again."""
+        """Close the connection. The source can be used again."""

@@ -1,9 +1,9 @@
 # Databricks notebook source
 # MAGIC %md
-# MAGIC # One client's story
-# MAGIC One client's week, as `jmxlake explain` prints it: the report's events that touch it, its
-# MAGIC incidents and the sources that reported them, gaps and changes. Write its name in the
-# MAGIC widget `client`: `alice/billing`, `user:alice` or `client:billing`.
+# MAGIC # Timeline of one client
+# MAGIC The client's week as in `jmxlake explain`: related events of the report, its incidents with
+# MAGIC the sources that reported them, gaps and changes. Write its name in the widget `client`:
+# MAGIC `alice/billing`, `user:alice` or `client:billing`.
 
 # COMMAND ----------
 
@@ -16,7 +16,7 @@ displayHTML(notebook.story())
 
 # MAGIC %md
 # MAGIC The client's hours. The view `clients` has this week's rows of this cluster; gold's table
-# MAGIC of that name has all. A null is not known, and not zero.
+# MAGIC of that name has all rows. Null means unknown, not zero.
 
 # COMMAND ----------
 

@@ -2,7 +2,7 @@
 # MAGIC %md
 # MAGIC # Unread data loss
 # MAGIC KIP-490: offsets that retention deleted before a group read them. Transaction
-# MAGIC markers and aborted records occupy offsets, too.
+# MAGIC markers and aborted records also occupy offsets.
 
 # COMMAND ----------
 
@@ -14,9 +14,9 @@ displayHTML(notebook.question("lost"))
 # COMMAND ----------
 
 # MAGIC %md
-# MAGIC Losses by day. How much a group lost in unknown time is not known. The view `lost_offsets`
-# MAGIC has this week's rows of this cluster; gold's table of that name has all. A null is not
-# MAGIC known, and not zero.
+# MAGIC Losses by day. Losses of a group in unknown time are unknown. The view `lost_offsets`
+# MAGIC has this week's rows of this cluster; gold's table of that name has all rows. Null means
+# MAGIC unknown, not zero.
 
 # COMMAND ----------
 

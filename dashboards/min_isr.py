@@ -1,8 +1,8 @@
 # Databricks notebook source
 # MAGIC %md
 # MAGIC # Availability and min ISR
-# MAGIC KIP-164: partitions under min ISR or without a leader. Brokers refuse their `acks=all`
-# MAGIC writes meanwhile.
+# MAGIC KIP-164: partitions under min ISR or without a leader. During this time brokers reject
+# MAGIC `acks=all` writes.
 
 # COMMAND ----------
 
@@ -15,7 +15,7 @@ displayHTML(notebook.question("min-isr"))
 
 # MAGIC %md
 # MAGIC The worst topics by day. The view `topics` has this week's rows of this cluster; gold's
-# MAGIC table of that name has all. A null is not known, and not zero.
+# MAGIC table of that name has all rows. Null means unknown, not zero.
 
 # COMMAND ----------
 

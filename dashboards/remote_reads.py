@@ -1,8 +1,8 @@
 # Databricks notebook source
 # MAGIC %md
 # MAGIC # Remote reads
-# MAGIC KIP-1002: consumers that are far behind read from remote storage, which costs requests
-# MAGIC for records and for indexes.
+# MAGIC KIP-1002: consumers with a large lag read from remote storage, which costs requests for
+# MAGIC records and for indexes.
 
 # COMMAND ----------
 
@@ -15,7 +15,7 @@ displayHTML(notebook.question("remote-reads"))
 
 # MAGIC %md
 # MAGIC Remote reads by day. The view `topics` has this week's rows of this cluster; gold's table
-# MAGIC of that name has all. A null is not known, and not zero.
+# MAGIC of that name has all rows. Null means unknown, not zero.
 
 # COMMAND ----------
 

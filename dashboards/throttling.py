@@ -1,8 +1,8 @@
 # Databricks notebook source
 # MAGIC %md
 # MAGIC # Client throttling
-# MAGIC KIP-13: how long each client was throttled, and its quota. Kafka reports a throttle for up
-# MAGIC to a minute after its end; the lower bound leaves that minute out.
+# MAGIC KIP-13: throttled time of each client, and its quota. Kafka reports a throttle for up to a
+# MAGIC minute after its end; the lower bound excludes that minute.
 
 # COMMAND ----------
 
@@ -15,7 +15,7 @@ displayHTML(notebook.question("throttling"))
 
 # MAGIC %md
 # MAGIC The worst hours of each client. The view `clients` has this week's rows of this cluster;
-# MAGIC gold's table of that name has all. A null is not known, and not zero.
+# MAGIC gold's table of that name has all rows. Null means unknown, not zero.
 
 # COMMAND ----------
 

@@ -15,7 +15,7 @@ displayHTML(notebook.question("tier-lag"))
 
 # MAGIC %md
 # MAGIC Lag by day. The view `topics` has this week's rows of this cluster; gold's table of that
-# MAGIC name has all. A null is not known, and not zero.
+# MAGIC name has all rows. Null means unknown, not zero.
 
 # COMMAND ----------
 

@@ -15,7 +15,7 @@ displayHTML(notebook.tour())
 
 # MAGIC %md
 # MAGIC Coverage of the week, by source and family. The view `coverage` has this week's rows of
-# MAGIC this cluster; gold's table of that name has all. A null is not known, and not zero.
+# MAGIC this cluster; gold's table of that name has all rows. Null means unknown, not zero.
 
 # COMMAND ----------
 

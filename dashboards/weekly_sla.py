@@ -1,8 +1,8 @@
 # Databricks notebook source
 # MAGIC %md
 # MAGIC # Kafka SLO report
-# MAGIC The page that `jmxlake report` writes, for the selected week: objectives, events with their
-# MAGIC likely causes, and details.
+# MAGIC The HTML report of `jmxlake report` for the selected week: objectives, events with likely
+# MAGIC causes, and details.
 
 # COMMAND ----------
 
@@ -14,9 +14,9 @@ displayHTML(notebook.report())
 # COMMAND ----------
 
 # MAGIC %md
-# MAGIC Published results of the week: the last statement of each figure. The view `sla` has this
-# MAGIC week's rows of this cluster; gold's table of that name has all. A null is not known, and
-# MAGIC not zero.
+# MAGIC Published SLO results of the week, the latest of each. The view `sla` has this
+# MAGIC week's rows of this cluster; gold's table of that name has all rows. Null means
+# MAGIC unknown, not zero.
 
 # COMMAND ----------
 

@@ -51,7 +51,7 @@ _READ_SECONDS = 240
 _STARTS_TO_DELIVER = 5
 """So often an agent is started again to deliver what it still held as it ended."""
 
-_STARTED = "agent started"  # a line of its log
+_STARTED = "agent_started"  # a line of its log
 _ATTEMPTS = "jmxlake_agent_scrape_duration_seconds_count"
 _OUTCOMES = "jmxlake_agent_scrapes_total"
 _WAITING = "jmxlake_agent_spool_batches"

@@ -246,7 +246,7 @@ def _ivy_jar() -> Path:
     found = sorted(Path(root) / "jars" for root in roots or ())
     jars = [jar for folder in found for jar in folder.glob("ivy-*.jar")]
     if not jars:
-        raise DemoError("pyspark, which brings Ivy, is not installed: install jmxlake[lakehouse].")
+        raise DemoError("pyspark, which brings Ivy, is not installed: install jmxlake[spark].")
     return jars[0]
 
 

@@ -1,4 +1,4 @@
-"""What mkdocs calls while it builds: it adds the generated pages and mends links."""
+"""MkDocs hooks: add the generated pages and rewrite links for the site."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from mkdocs.structure.files import File, Files
 
 from docs.tools import commands, configuration, links, metrics, report_csv, report_json, tables
-from lakehouse.report.facts import json_schema
+from lakehouse.report.facts.report_json import schema_text
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
@@ -22,24 +22,24 @@ GENERATED: Final = {
     "reference/commands.md": commands.text,
     "reference/report-json.md": report_json.text,
     "reference/report-csv.md": report_csv.text,
-    "reference/report.schema.json": json_schema.text,
+    "reference/report.schema.json": schema_text,
 }
-"""Generated files, and what makes them."""
+"""Generated files and their generators."""
 OF_ROOT: Final = {"architecture.md": "ARCHITECTURE.md", "changelog.md": "CHANGELOG.md"}
 
 
 def on_files(files: Files, *, config: MkDocsConfig) -> Files:
-    """Add the pages that are not below docs/."""
+    """Add the pages that are not in docs/."""
     for path, make in GENERATED.items():
         files.append(File.generated(config, path, content=make()))
     for path, name in OF_ROOT.items():
-        content = links.mended((ROOT / name).read_text("utf-8"), "")
+        content = links.rewritten((ROOT / name).read_text("utf-8"), "")
         files.append(File.generated(config, path, content=content))
     return files
 
 
 def on_page_markdown(markdown: str, *, page: Page, **_: Any) -> str:
-    """Mend the links of a page that is read in the repository, too."""
+    """Rewrite the links of a page of the repository."""
     if page.file.src_uri in (*GENERATED, *OF_ROOT):
         return markdown
-    return links.mended(markdown, "docs")
+    return links.rewritten(markdown, "docs")

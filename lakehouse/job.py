@@ -1,8 +1,8 @@
 """``jmxlake-job``: the commands of ``jmxlake`` for platforms that run an entry point in-process.
 
-Databricks takes any ``SystemExit`` for a failure, also that of a command which went well, and only
-an exception makes a task fail. Its parameters know no conditions, so an option without a value is
-left out, such as ``--owners=`` of an empty variable.
+Databricks treats every ``SystemExit`` as a failure, even with code 0, so the only sign of a failure
+is an exception. Its parameters do not support conditions, so options without a value are ignored,
+such as ``--owners=`` with an empty variable.
 """
 
 import sys
@@ -15,13 +15,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command and return.
 
     Args:
-        arguments: The command and its options, of which those without a value are left out; by
-            default those of the process.
+        arguments: The command and its options. Default: the arguments of the process.
 
     Raises:
-        JobFailedError: It ended with another code than 0; its output is on standard error.
+        JobFailedError: The exit code is not 0. Standard error contains the reason.
     """
-    from lakehouse.cli.main import main as commands  # noqa: PLC0415 - a notebook may want only the above
+    from lakehouse.cli.main import main as commands  # noqa: PLC0415 - a notebook can use ``given`` alone
 
     words = given(sys.argv[1:] if arguments is None else arguments)
     try:
@@ -30,10 +29,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if end.code not in (0, None):
             command = words[0] if words else "without a command"
             raise JobFailedError(
-                f"jmxlake {command} ended with {end.code}; its last line above says why"
+                f"jmxlake {command} failed with exit code {end.code}. See the reason above"
             ) from None
 
 
 def given(arguments: Sequence[str]) -> list[str]:
-    """Arguments without the options that have no value."""
-    return [one for one in arguments if not (one.startswith("--") and one.endswith("="))]
+    """Return the arguments without options that have no value."""
+    return [text for text in arguments if not (text.startswith("--") and text.endswith("="))]

@@ -136,7 +136,7 @@ def _changed(before: dict[str, bytes], after: dict[str, bytes]) -> frozenset[str
 
 def not_reached(tree: Tree) -> list[str]:
     """Return the additions of which an agent, the page, JSON or CSV of the copy says nothing."""
-    beans = tree.command("collector", "beans", "--family", "bundled_cache", "--json")
+    beans = tree.command("collector", "metrics", "--family", "bundled_cache", "--json")
     tree.command("lakehouse", "sample", "lake", "--weeks", "1", "--until", "2026-11-23")
     tree.command("lakehouse", "weekly", "lake", "--engine", "local",
                  "--html", "page.html", "--json", "facts.json", "--csv", "csv")  # fmt: skip
@@ -169,7 +169,7 @@ def _dumped(tree: Tree) -> bool:
         "spool: {path: spool.db}\n",
         "utf-8",
     )
-    printed = tree.command("collector", "once", "--config", "agent.yaml", "--json")
+    printed = tree.command("collector", "scrape", "--config", "agent.yaml", "--json")
     lines = [json.loads(line) for line in printed.splitlines()]
     return ("kafka.broker.produce.answers_good", 7) in [
         (one.get("metric"), one.get("value")) for one in lines

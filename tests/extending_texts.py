@@ -117,7 +117,7 @@ QUESTION: Final = Question(
 _SECTION: Final = '''\
 """Reported metrics: the time in which sources reported them."""
 
-from lakehouse.report.facts.reported import QUESTION
+from lakehouse.report.facts.sections.reported import QUESTION
 from lakehouse.report.tables.contents import length, most, name, number
 from lakehouse.report.tables.section import Claim, counted, section
 from lakehouse.report.tables.table_spec import Column, TableSpec
@@ -293,7 +293,7 @@ def test_missing_dump_is_one_line(tmp_path: Path) -> None:
 _REGISTRY: Final = "collector/sources/registry.py"
 _GOLD: Final = "lakehouse/tables/gold.py"
 _REPORT: Final = "lakehouse/report/facts/report_record.py"
-_THROTTLING: Final = "lakehouse/report/tables/throttling.py"
+_REQUESTS: Final = "lakehouse/report/tables/requests.py"
 
 COMMANDS: Final = (
     ("-m", "docs.tools.definitions"),
@@ -319,14 +319,14 @@ ADDITIONS: Final = (
     Addition(
         "section", 3,
         files=(
-            ("lakehouse/report/facts/reported.py", _FACTS),
+            ("lakehouse/report/facts/sections/reported.py", _FACTS),
             ("lakehouse/report/tables/reported.py", _SECTION),
         ),
         lines=(
             Line(
                 _REPORT,
-                "from lakehouse.report.facts import reported as reported_\n"
-                "from lakehouse.report.facts.reported import Reported, reported\n",
+                "from lakehouse.report.facts.sections import reported as reported_\n"
+                "from lakehouse.report.facts.sections.reported import Reported, reported\n",
                 "from lakehouse.report.facts.scope import Scope\n",
             ),
             Line(
@@ -346,7 +346,7 @@ ADDITIONS: Final = (
         "column", 1,
         lines=(
             Line(
-                _THROTTLING,
+                _REQUESTS,
                 '        Column("Rate, mean", quantity("rate_mean")),\n',
                 '        Column("Wait, max", peak("throttle_ms_max", display.milliseconds)),\n',
             ),
@@ -356,7 +356,7 @@ ADDITIONS: Final = (
         "figure", 1,
         lines=(
             Line(
-                "lakehouse/report/facts/kafka/remote_reads.py",
+                "lakehouse/report/facts/sections/remote_reads.py",
                 "    slowest_read_ms: Annotated[Known, Means(\n"
                 '        "maximum of the mean duration of a read, milliseconds",\n'
                 '        Max("kafka.broker.remote_log_reader.fetch_time.mean"))]  # fmt: skip\n',

@@ -6,7 +6,7 @@ import json
 from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
-from lakehouse.report import pdf
+from lakehouse.report.page import pdf
 from tests import axe
 from tests.integration.test_page_axe import _ASK, RULES
 from tests.integration.test_page_browser import POLICY, Browser, read_title

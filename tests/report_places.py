@@ -9,7 +9,7 @@ import yaml
 
 import lakehouse.report
 from lakehouse.report import csv_files
-from lakehouse.report.facts import fields, record_keys
+from lakehouse.report.facts import fields
 from lakehouse.report.facts.report_record import Report
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def _told_again() -> Iterator[str]:
     for file in csv_files.FILES:
         if not isinstance(file.rows, str):
             continue
-        record = record_keys.record_at(Report, file.rows)
+        record = fields.record_at(Report, file.rows)
         own = fields.fields_of(record)
         for column in set(file.own) - set(fields.columns(record)):
             if column.path in own and own[column.path].means.text:

@@ -30,24 +30,26 @@ from lakehouse.tables.error_text import UNEXPECTED, unexpected
 
 _JOBS: Final = ("start", "discovery", "seal", "delivery", "clock", "limits", "reload")
 _IN_EVENT: Final = ("version", "config", "catalogue")
-_DRAIN_SECONDS: Final = 35.0  # the courier's half minute, and a commit that was under way
+_DRAIN_SECONDS: Final = 35.0  # half a minute of delivery, and a running commit
 _CLOSE_SECONDS: Final = 1.0
+_COLLECT_US: Final = 60_000_000
 
 
 class Agent:
     """Runs until it is stopped.
 
-    Each source has a thread of its own for each way into it, so that a hung broker delays no other;
-    one thread seals windows, one delivers, and the one that called ``run`` watches the clock.
+    Each transport of each source has its own thread, so that a hung broker does not delay others.
+    One thread closes windows, one thread delivers, and the thread that called ``run`` watches the
+    clock.
 
     Args:
-        tasks: What is read.
-        recorder: Where it is kept.
-        deliver_next: Takes the oldest batches into the lake; how many, 0 where none waits.
-        commit_interval_us: How often delivery looks for batches.
-        clock: Gives the instants.
-        commit_phase_us: How much later than the interval's multiples it looks.
-        limits: From where on the largest family is read less often; None: nowhere.
+        tasks: Families to scrape.
+        recorder: Storage of scrapes.
+        deliver_next: Delivers the oldest batches and returns their number. 0 if there are none.
+        commit_interval_us: Interval of deliveries.
+        clock: Clock of all instants.
+        commit_phase_us: Delay of deliveries after the multiples of the interval.
+        limits: Limits above which the largest family is scraped less often. None: no limits.
     """
 
     def __init__(
@@ -74,6 +76,7 @@ class Agent:
         self._commit_us = commit_interval_us, commit_phase_us
         self._steps, self._stepping = StepDetector(clock), threading.Lock()
         self._stepped, self._sealed = threading.Event(), threading.Event()
+        self._collected_us = clock.steady_us()
         self._service = Service(self.stats)
         self.stats.commit_interval_seconds = commit_interval_us / 1e6
 
@@ -84,17 +87,17 @@ class Agent:
         about: Mapping[str, str] = MappingProxyType({}),
         crashes: Sequence[Crash] = (),
     ) -> None:
-        """Work until ``stop`` is set; then seal everything and try once more to deliver it.
+        """Run until ``stop`` is set. Then close all windows and try to deliver them.
 
         Args:
-            stop: Ends the agent.
-            reload: Asked every two seconds; gives a new plan, if there is one.
-            about: What the first line of the log says of this agent; of it the event of its start
-                has ``version``, ``config`` and ``catalogue``.
-            crashes: How agents before it ended, as far as no event says so yet.
+            stop: Stops the agent.
+            reload: Source of new plans, checked every two seconds.
+            about: Fields of the first log line. The event of the start has its ``version``,
+                ``config`` and ``catalogue``.
+            crashes: Crash reports of earlier agents that have no event yet.
 
         Raises:
-            SpoolError: What is left could not be kept.
+            SpoolError: The rest could not be stored.
         """
         memory.freeze_garbage()
         self._read()
@@ -106,7 +109,7 @@ class Agent:
         self._named = " ".join(f"{key}={about[key]}" for key in _IN_EVENT if key in about) or None
         self._guard("start", partial(self._note, "agent_start", new=self._named))
         for task in self._tasks.values():
-            if task.family.via == "metadata_log":  # its history, before anything is sealed
+            if task.family.via == "metadata_log":  # its history, before any window is closed
                 self._guard(task.label, partial(self._scrape, task, stop))
         self._schedule_own(stop)
         if reload is not None and reload.is_open:
@@ -114,9 +117,9 @@ class Agent:
             look = partial(self._guard, "discovery", partial(self._look, reload))
             self._schedule.every(LOOK_US, "discover", "discovery", look)
         self._steps.check()
-        memory.trim()  # what only a start needs
+        memory.trim()  # the start needs more memory than the work
         self._schedule.scheduler.start()
-        logs.info("agent started", **about, families=sorted({name for _, name in self._tasks}))
+        logs.info("agent_started", **about, families=sorted({name for _, name in self._tasks}))
         self.stats.begin()
         while not stop.wait(BEAT_SECONDS):
             self.stats.tick("main")
@@ -129,11 +132,12 @@ class Agent:
             elif reload is not None and (found := reload.found()) is not None:
                 self._take(reload, found)
             self._heed_limits()
+            self._collect_garbage()
             self._service.beat()
         self._finish()
 
     def _finish(self) -> None:
-        """Seal first, then deliver; a source that hangs is left behind."""
+        """Close all windows, then deliver. A source that hangs is not waited for."""
         self._service.stopping()
         self._schedule.scheduler.pause()
         self._sealed.set()
@@ -147,7 +151,7 @@ class Agent:
             self._schedule.stop()
 
     def _schedule_own(self, stop: threading.Event) -> None:
-        """Schedule sealing and delivery."""
+        """Schedule the jobs that close windows and deliver."""
         deliver = partial(self._guard, "delivery", partial(self._worker.deliver, stop))
         seal = partial(self._guard, "seal", self._seal)
         look_us = min(max(self._recorder.window_us // 60, 1_000_000), 10_000_000)
@@ -156,11 +160,11 @@ class Agent:
         self._schedule.every(interval_us, "deliver", "lake", deliver, phase_us)
 
     def _scrape(self, task: Task, stop: threading.Event | None = None) -> None:
-        """Read one family and keep what came; ``stop`` ends it after an answer."""
+        """Scrape one family and record it. ``stop`` ends a long history after a response."""
         while not self._sealed.is_set():
             scrape = task.scraper.attempt(task.family, task.interval_us)
             if self._sealed.is_set():
-                return  # it was in flight as the agent stopped
+                return  # the agent stopped during the scrape
             self._check_clock()
             self.stats.scraped(scrape)
             self.live.scraped(scrape)
@@ -174,16 +178,15 @@ class Agent:
                 return
 
     def _seal(self) -> None:
-        """Move final windows into a batch."""
+        """Move final windows into batches."""
         self.stats.tick("keeper")
         self._check_clock()
         began_us = self._clock.steady_us()
         if self._recorder.seal(self._clock.wall_us()):
             self.stats.seal_seconds.set((self._clock.steady_us() - began_us) / 1e6)
-            gc.collect()  # see memory.freeze_garbage
 
     def _guard(self, name: str, work: Callable[[], object]) -> None:
-        """Run a job; a failure is one log line, once, and the job runs again at its next tick."""
+        """Run a job. A new failure is logged once, and the job runs again at its next tick."""
         try:
             work()
         except SpoolError as error:
@@ -191,16 +194,16 @@ class Agent:
             self._failures.report("spool", str(error))  # once, for all jobs
         except JmxlakeError as error:
             self._failures.report(name, str(error))
-        except Exception as error:  # noqa: BLE001 - a job that raises would print and be forgotten
+        except Exception as error:  # noqa: BLE001 - APScheduler would print it, in another format
             self.stats.unexpected_errors.inc()
             logs.trace(error)
             self._failures.report(name, unexpected(error))
         else:
-            if name in _JOBS:  # a scrape that went wrong is no exception: see _scrape
+            if name in _JOBS:  # a failed scrape does not raise: see _scrape
                 self._failures.report(name, None)
 
     def _missed(self, job: str) -> None:
-        task = next((one for one in [*self._tasks.values()] if one.job == job), None)
+        task = next((task for task in [*self._tasks.values()] if task.job == job), None)
         if task is not None:
             self.stats.missed(task.read)
             now_us = self._clock.wall_us()
@@ -209,25 +212,25 @@ class Agent:
             self._guard(task.label, partial(self._recorder.record, scrape))
 
     def _look(self, reload: Reload) -> None:
-        """Ask for the sources that the configuration leaves to be found."""
+        """Discover the sources that the configuration does not name."""
         before, self.stats.unfound = self.stats.unfound, reload.look()
         for sought in {**before, **self.stats.unfound}:
             self._failures.report(sought, self.stats.unfound.get(sought))
 
     def _check_clock(self) -> None:
-        """Notify the recorder of a clock step, before it receives an instant of the new time."""
+        """Notify the recorder of a clock step before it gets an instant of the new time."""
         with self._stepping:
             step = self._steps.check()
             if step is None:
                 return
             self.stats.clock_steps.inc()
             from_us, to_us = step
-            logs.warning("the clock was set", from_us=from_us, to_us=to_us)
+            logs.warning("clock_step", from_us=from_us, to_us=to_us)
             self._guard("clock", partial(self._recorder.step_clock, from_us, to_us))
             self._stepped.set()
 
     def _reload(self, reload: Reload) -> None:
-        """Take a new plan; if it is wrong, log one line and keep the old one."""
+        """Set a new plan. If it is invalid, log one line and keep the old plan."""
         self._service.reloading()
         self.stats.reloads.inc()
         self._take(reload, reload.plan)
@@ -239,22 +242,22 @@ class Agent:
             plan = planned()
             self._adopt(plan)
             reload.adopted()
-        except Exception as error:  # noqa: BLE001 - whatever it is, the old plan works
+        except Exception as error:  # noqa: BLE001 - the old plan works after any error
             self.stats.reload_failures.inc()
             logs.trace(error)
             known = isinstance(error, JmxlakeError)
             reason = " ".join(str(error).split()) if known else unexpected(error)
-            logs.error("reload refused, the old configuration stays", error=reason)
+            logs.error("config_reload_rejected", error=reason, config="unchanged")
         else:
             changed: dict[str, object] = {**changes(before, self._tasks)}
             if old != plan.catalogue:
                 changed["catalogue"] = [plan.catalogue]
-            logs.info("reloaded", **(changed or {"changed": "nothing that is read"}))
+            logs.info("config_reloaded", **(changed or {"changed": "nothing"}))
 
     def _adopt(self, plan: Plan) -> None:
         old, new = self._recorder.catalogue, plan.catalogue
         start = Event(self._clock.wall_us(), "agent_start", Series(""), None, self._named)
-        # First: where it fails, nothing changes.
+        # First, because nothing has changed if it fails.
         self._recorder.reconfigure(plan.delays, new, plan.sources, start)
         if old != new:
             self._guard("reload", partial(self._note, "catalogue_change", old, new))
@@ -262,7 +265,7 @@ class Agent:
         self._read()
 
     def _read(self) -> None:
-        """Schedule the planned tasks at the cadence that the limits allow; keep unchanged ones."""
+        """Schedule the planned tasks at the intervals that the limits allow."""
         before, factors = self._tasks, self._limiter.factors(self._families)
         self._tasks = {
             read: task._replace(interval_us=task.interval_us * factors[task.family.name])
@@ -273,7 +276,7 @@ class Agent:
         self.stats.expect({n: (task.via, task.interval_us) for n, task in self._tasks.items()})
         self.live.expect({n: (task.family, task.interval_us) for n, task in self._tasks.items()})
         for read in before.keys() - self._tasks.keys():
-            self._schedule.scheduler.remove_job(before[read].job)  # what is under way goes on
+            self._schedule.scheduler.remove_job(before[read].job)  # a running scrape continues
         kept = {task.scraper for task in self._tasks.values()}
         self._close(task for task in before.values() if task.scraper not in kept)
         for read, task in self._tasks.items():
@@ -283,16 +286,16 @@ class Agent:
 
     @property
     def _families(self) -> dict[str, Task]:
-        """One task of each family: all its sources are read at one cadence."""
+        """One task of each family: it has the same interval for all sources."""
         return {task.family.name: task for task in self._planned.values()}
 
     def _close(self, tasks: Iterable[Task]) -> list[Future[None]]:
-        """Close the scrapers of these tasks, on their own threads: after work that is under way."""
+        """Close the scrapers of these tasks on their own threads, after running scrapes."""
         threads = {task.scraper: task.thread for task in tasks}
         return [self._schedule.once(name, scraper.close) for scraper, name in threads.items()]
 
     def _heed_limits(self) -> None:
-        """Read the largest family less often, if the window that was sealed last took too much."""
+        """Scrape the largest family less often if the last window exceeded a limit."""
         families, window = self._families, self._recorder.last_window
         change = self._limiter.weigh(families, *window, self._clock.wall_us())
         self.stats.window_rows = self._limiter.rows
@@ -301,6 +304,13 @@ class Agent:
             logs.warning(kind, old=old, new=new)
             self._guard("limits", partial(self._note, kind, old, new))
             self._read()
+
+    def _collect_garbage(self) -> None:
+        """Collect garbage once a minute: ``memory.freeze_garbage`` disables it otherwise."""
+        now_us = self._clock.steady_us()
+        if now_us - self._collected_us >= _COLLECT_US:
+            gc.collect()
+            self._collected_us = now_us
 
     def _note(self, kind: str, old: str | None = None, new: str | None = None) -> None:
         self._recorder.note(Event(self._clock.wall_us(), kind, Series(""), old, new))
@@ -315,7 +325,6 @@ class Agent:
         try:
             self._schedule.once("lake", self._worker.drain).result(_DRAIN_SECONDS)
         except (JmxlakeError, TimeoutError) as error:
-            why = str(error) or "a delivery is still under way"
-            logs.warning("agent stopped; the rest waits in the spool for its next start", error=why)
-            return
-        logs.info("agent stopped")
+            why = str(error) or "a delivery is still running"
+            logs.warning("batches_undelivered", error=why)  # until the next start
+        logs.info("agent_stopped")

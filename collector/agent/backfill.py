@@ -1,8 +1,8 @@
-"""The past of one broker, from Prometheus into the lake: by the agent's encoder and delivery.
+"""Import of a broker's past from Prometheus, with the encoder and delivery of the agent.
 
-A span is read in parts of some hours. Each scrape that Prometheus made becomes an attempt of that
-instant, in a spool of this import. Batches go to the lake as those of an agent do, so what was
-interrupted is continued, and nothing comes twice.
+The past is read in parts of a few hours. Each scrape of Prometheus becomes a scrape of that instant
+in a spool of the import. Batches are delivered as an agent's batches are, so an interrupted import
+continues and delivers nothing twice.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -32,34 +32,34 @@ from collector.spool.spool import Spool
 from lakehouse import tables
 
 EVENT: Final = "imported"
-"""Kind of the events that say where the past of a source was read; an agent has none."""
+"""Event kind that names the Prometheus server of an import. Agents do not write it."""
 _REACHED: Final = "imported until"  # key in the spool
-_WAITING: Final = 64  # batches that go to the lake together
-_AT_ONCE: Final = 100  # attempts that are kept in one transaction
-_LEAST_STEPS: Final = 4  # of a span that is worth reading
+_WAITING: Final = 64  # batches of one delivery
+_AT_ONCE: Final = 100  # scrapes of one transaction
+_LEAST_STEPS: Final = 4  # of an interval that is worth reading
 _NO_END_US: Final = 1 << 62
 _DAY_US: Final = 86_400_000_000
 
 
 @dataclass
 class Past:
-    """Where a broker's past is read, where it goes, and what came of it.
+    """Import of one broker: its source, its destination and its counts.
 
     Attributes:
         api: Prometheus.
         selector: Matchers that select the broker's target.
-        sources: A source for each family.
-        step_us: The least time between two scrapes that are read.
-        spool: Of this import alone.
-        recorder: Fills it.
-        delivery: Empties it.
-        read: Scrapes that were recorded, each of several families.
-        failed: Attempts among them that failed.
-        brought: Attempts that brought readings.
-        holes: Parts of the time in which Prometheus has no scrape.
-        why: Why the last of those that failed did so.
-        left_out_us: Time that was in the lake already, or is an agent's.
-        day: The last day since the epoch of which an event says where it was read.
+        sources: One source per family.
+        step_us: Minimum time between two scrapes.
+        spool: Spool of this import.
+        recorder: Recorder of that spool.
+        delivery: Delivery of that spool.
+        read: Recorded scrapes of all families.
+        failed: Failed scrapes.
+        brought: Scrapes with readings.
+        holes: Parts without a scrape in Prometheus.
+        why: Error of the last failed scrape.
+        left_out_us: Skipped time: it was in the lake, or an agent covers it.
+        day: Last day (since the epoch) with an event ``imported``.
     """
 
     api: PrometheusApi
@@ -80,24 +80,24 @@ class Past:
     def run(
         self, span: Span, seen: Callable[[], Iterable[Span]], progress: Callable[[int], None]
     ) -> None:
-        """Bring a span into the lake, but for what is there.
+        """Import an interval without the time that the lake has.
 
         Args:
-            span: First instant and end, in microseconds since the epoch.
-            seen: Gives the spans to leave out, when all that waits is in the lake.
-            progress: Called with the instant that was reached.
+            span: Start and end (µs since the epoch).
+            seen: Returns the intervals to skip, after the spool is delivered.
+            progress: Called with the end of each imported part.
 
         Raises:
-            JmxlakeError: It ends there, and continues when it is run again.
+            JmxlakeError: The import stopped. The next run continues there.
         """
         self._deliver(0)
-        readers = [(one, Scraper(one, one)) for one in self.sources]
+        readers = [(source, Scraper(source, source)) for source in self.sources]
         free = list(without(span, seen(), _LEAST_STEPS * self.step_us))
         self.left_out_us = span[1] - span[0] - sum(end - start for start, end in free)
         for start_us, end_us in free:
             reached_us = max(start_us, int(self.spool.recall(_REACHED) or 0))
             first_us = -(-reached_us // self.step_us) * self.step_us
-            # A step more: there the last scrape is seen.
+            # One step more, because the last scrape shows there.
             for part in self.api.spans(first_us, end_us + self.step_us, self.step_us):
                 after_us = max(part[0] - self.step_us, start_us - 1)
                 self._part(part, (after_us, end_us), readers)
@@ -110,7 +110,7 @@ class Past:
         found = scrapes(self.api, self.selector, part, self.step_us, between)
         if not self.recorder.recorded_until_us(self.sources[0].family.name):
             before = dropwhile(lambda mark: not mark.target, found.marks)
-            found = found._replace(marks=list(before))  # it need not have been there earlier
+            found = found._replace(marks=list(before))  # the target may be newer than the interval
         self.holes += not any(mark.target for mark in found.marks)
         if any(mark.target for mark in found.marks):
             for source, scraper in readers:
@@ -123,20 +123,20 @@ class Past:
         self._deliver(_WAITING)
 
     def _check(self, source: PastSource, some: list[Scrape]) -> None:
-        """Make sure that the first pages can be read: what is recorded is never read again.
+        """Check the first pages before they are recorded: no recorded time is read twice.
 
         Raises:
-            SourceError: None of them can.
+            SourceError: None of the pages can be parsed.
         """
         first = not self.recorder.recorded_until_us(source.family.name)
-        errors = (one.error or "" for one in some if one.answer is None)
+        errors = (scrape.error or "" for scrape in some if scrape.answer is None)
         reasons = [why for why in errors if not why.endswith(NO_PAGE)]
-        if first and reasons and not any(one.answer for one in some):
-            raise SourceError(f"{source.family.name}: nothing is imported: {reasons[-1]}")
+        if first and reasons and not any(scrape.answer for scrape in some):
+            raise SourceError(f"{source.family.name}: import failed: {reasons[-1]}")
 
     def _attempts(self, source: PastSource, scraper: Scraper, found: Scrapes) -> Iterator[Scrape]:
-        """The attempts; the first of each day that brought something notes where it was read."""
-        # Those before it the encoder refuses; of the last one it cannot say that it is the same.
+        """Yield the scrapes. The first one of a day with readings gets an event ``imported``."""
+        # The encoder rejects earlier scrapes, but it cannot detect that the last one is the same.
         last_us = self.recorder.recorded_until_us(source.family.name)
         for mark in source.pages(found.marks, self.step_us):
             if mark.asked_us == last_us:
@@ -155,14 +155,14 @@ class Past:
             yield attempt
 
     def _deliver(self, least: int) -> None:
-        """Deliver all, where at least so many batches wait."""
+        """Deliver all batches if there are at least so many."""
         if self.spool.depth().batches >= least:
             while self.delivery.deliver_next():
                 pass
 
 
 def without(span: Span, seen: Iterable[Span], least_us: int) -> Iterator[Span]:
-    """What others leave of a span, where it is at least so long."""
+    """Yield the parts of an interval outside others, if they have a minimum length."""
     start_us, end_us = span
     for from_us, to_us in [*sorted(seen), (end_us, end_us)]:
         if min(from_us, end_us) - start_us >= least_us:
@@ -171,10 +171,10 @@ def without(span: Span, seen: Iterable[Span], least_us: int) -> Iterator[Span]:
 
 
 def seen(config: Config, families: Iterable[str]) -> list[Span]:
-    """The spans in which the lake has attempts to read a broker's families.
+    """Return the intervals in which the lake has scrapes of a broker's families.
 
-    After the newest attempt of an agent there is no end: it may have read what it delivers later.
-    An agent is who has no event ``imported``.
+    The interval of an agent has no end, because it may have undelivered scrapes. A writer without
+    an event ``imported`` is an agent.
 
     Raises:
         LakeError: The lake cannot be read.
@@ -202,5 +202,5 @@ def seen(config: Config, families: Iterable[str]) -> list[Span]:
 
 
 def _text(text: str) -> str:
-    """A literal of SQL."""
+    """Return a text as an SQL literal."""
     return "'" + text.replace("'", "''") + "'"

@@ -1,9 +1,9 @@
-"""Who is read: the sources that a configuration names, and those that it leaves to be found.
+"""Discovery of sources that the configuration does not name (brokers, node IDs, targets of a file).
 
-What was found stays known, also to the next agent with this spool: one that starts while the
-cluster is away reads who was there. A broker goes when the cluster does not list it any more, not
-even as a fenced one (one before Kafka 4.0 lists none of those: of it no broker goes until the next
-start); a process that was asked for its id is not asked again.
+The spool stores the discovered sources, so an agent that starts during an outage of the cluster
+scrapes the brokers of before. A broker is removed when the cluster no longer lists it, fenced
+brokers included. Kafka before 4.0 does not list fenced brokers, so no broker of such a cluster is
+removed until the next start. The node ID of a process is read once.
 """
 
 import re
@@ -26,27 +26,27 @@ from lakehouse.tables.strict_files import UnreadableFileError
 from lakehouse.tables.typed_settings import WrongSettingError
 
 LOOK_US: Final = 60_000_000
-"""How often it looks again."""
+"""Interval of discovery."""
 _Known = dict[str, dict[int, str]]
 _HOST: Final = re.compile(r"[\w.-]+|[0-9A-Fa-f:.]+(?:%[\w.-]+)?", re.ASCII)
 """A name or an address."""
 
 
 class _Group(msgspec.Struct):
-    """Of a ``file_sd``; labels are of no use here."""
+    """Group of a ``file_sd`` file. Its labels are ignored."""
 
     targets: list[str]
 
 
 class Discovery:
-    """Looks for sources from one thread; what it knows may be asked from any.
+    """Discovers sources on one thread. Any thread may read the result.
 
     Args:
-        remembered: What one before it found.
-        remember: Called with what is known when that has changed.
+        remembered: Stored result of an earlier agent.
+        remember: Called with a changed result, to store it.
 
     Attributes:
-        problems: Why sources could not be found when it looked last, by what it looked for.
+        problems: Errors of the last discovery, by entry of the configuration.
     """
 
     def __init__(
@@ -56,10 +56,10 @@ class Discovery:
         self._remember = remember
         self._known: _Known = msgspec.json.decode(remembered or "{}", type=_Known)
         self._admin: AdminSource | None = None
-        self._live: dict[int, str] = {}  # all that were live since the start
+        self._live: dict[int, str] = {}  # every broker that was live since the start
 
     def found(self, config: Config) -> Config:
-        """The configuration with all sources that are known now.
+        """Return the configuration with all discovered sources.
 
         Raises:
             SettingError: A file of targets cannot be read.
@@ -69,17 +69,17 @@ class Discovery:
             nodes = self._known.get(_key(entry), {}) if is_found(entry) else {entry.node: ""}
             for node, host in nodes.items():
                 for role in entry.roles:
-                    one = replace(_at(entry, host, node=str(node)), node=node, role=role)
-                    found.setdefault(one.name, one)
+                    source = replace(_at(entry, host, node=str(node)), node=node, role=role)
+                    found.setdefault(source.name, source)
         sources = tuple(found.values())
         return replace(config, sources=sources, source=next(iter(sources), config.source))
 
     def look(self, config: Config) -> None:
-        """Ask for the sources that are to be found.
+        """Discover the sources that the configuration does not name.
 
         Raises:
             SettingError: A file of targets cannot be read.
-            SpoolError: What was found cannot be remembered.
+            SpoolError: The result cannot be stored.
         """
         known: _Known = {}
         problems: dict[str, str] = {}
@@ -95,7 +95,7 @@ class Discovery:
             self._remember(msgspec.json.encode(known).decode())
 
     def _asked(self, config: Config, entry: SourceSettings) -> dict[int, str]:
-        """Node ids and hosts of those for whom one entry stands."""
+        """Return node IDs and hosts of the sources of one entry."""
         known = self._known.get(_key(entry), {})
         if entry.node == EVERY:
             self._admin = self._admin or open_sources.open_admin(config)
@@ -110,14 +110,14 @@ class Discovery:
 
 
 def is_found(entry: SourceSettings) -> bool:
-    """Whether it must be asked for."""
+    """Return True if the source needs discovery."""
     return entry.node in (AUTO, EVERY)
 
 
 def _entries(config: Config) -> Iterator[SourceSettings]:
-    """What is configured, with an entry for each target of a file."""
-    for one in config.each():
-        entry = one.source
+    """Yield the configured entries, with one entry per target of a file."""
+    for each in config.each():
+        entry = each.source
         if entry.targets_file is None:
             yield entry
             continue
@@ -132,22 +132,22 @@ def _targets(path: Path) -> list[SplitResult]:
         groups = typed_settings.convert(raw, list[_Group])
         places = [urlsplit(f"//{target}") for group in groups for target in group.targets]
         for place in places:
-            place.port  # noqa: B018 - it is checked
+            place.port  # noqa: B018 - reading it checks it
     except UnreadableFileError as error:
         raise SettingError("source.targets_file", error.advised("name a file_sd")) from None
     except (ValueError, WrongSettingError) as error:
         why = " ".join(str(error).split())[:200]
-        raise SettingError("source.targets_file", f"{path} is no file_sd: {why}") from None
+        raise SettingError("source.targets_file", f"{path} is not a file_sd file: {why}") from None
     return places
 
 
 def _at(entry: SourceSettings, host: str, **parts: str) -> SourceSettings:
-    """The source at an address with these parts in it; empty ones stay as they are."""
+    """Return the source at an address with these parts filled in. Empty parts are kept."""
     section, text = entry.transport, entry.address
     if section is None or not text:
         return entry  # on this host
     key = "url" if hasattr(section, "url") else "host"
-    # A broker says its host by itself: no more than a host may come of it, not a port or a path.
+    # The broker reports its host. It must not add a port or a path to the address.
     host = host if _HOST.fullmatch(host) else ""
     parts["host"] = f"[{host}]" if ":" in host and key == "url" else host
     for part, value in parts.items():

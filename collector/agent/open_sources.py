@@ -29,7 +29,7 @@ def open_sources(config: Config, recorded: Callable[[str], int] = lambda _: 0) -
         recorded: End of the recorded history of a family, in microseconds.
 
     Raises:
-        ConfigError: There is no Java, or no Kafka client in ``admin.libs``.
+        ConfigError: Java, or a Kafka client in ``admin.libs``, is missing.
     """
     found: dict[str, Source] = {}
     for transport in config.transports().values():
@@ -51,7 +51,7 @@ def open_admin(config: Config) -> "AdminSource":
         SettingError: The section ``admin`` is missing.
     """
     if config.admin is None:
-        raise SettingError("admin", "needed: it knows the brokers")
+        raise SettingError("admin", "this section is missing. Add it to discover brokers.")
     from collector.sources.admin.source import opened  # noqa: PLC0415 - it loads JPype
 
     _start_jvm(config)
@@ -66,9 +66,9 @@ def start(config: Config, options: str = "") -> None:
         options: Options of Java in addition to the configured ones, written as for a shell.
 
     Raises:
-        ConfigError: There is no Java, or no Kafka client in ``admin.libs``.
+        ConfigError: Java, or a Kafka client in ``admin.libs``, is missing.
     """
-    if any(one.needs_java for one in _transports(config)):
+    if any(transport.needs_java for transport in _transports(config)):
         _start_jvm(config, options)
 
 
@@ -89,7 +89,11 @@ def _start_jvm(config: Config, options: str = "") -> None:
     # An agent without Java loads nothing of it.
     from collector.sources.java import jvm  # noqa: PLC0415
 
-    rmi = [one.timeout for one in _transports(config) if isinstance(one, Jmx | Attach)]
+    rmi = [
+        transport.timeout
+        for transport in _transports(config)
+        if isinstance(transport, Jmx | Attach)
+    ]
     jvm.start(
         config.admin.libs if config.admin else None,
         metadata_libs=config.metadata_log.libs if config.metadata_log else None,
@@ -101,4 +105,4 @@ def _start_jvm(config: Config, options: str = "") -> None:
 
 
 def _transports(config: Config) -> Iterator[Transport]:
-    return (transport for one in config.each() for transport in one.transports().values())
+    return (transport for each in config.each() for transport in each.transports().values())

@@ -1,11 +1,11 @@
-"""Partition metrics, checked against the counts that the broker itself keeps of them.
+"""Check of partition metrics against the broker's own counts.
 
-Every way of reading may show a part of the partitions: ``metrics.jmx.exclude``, an exporter's
-rules, relabelling. The broker's own counts are in the same answer, so the check asks for nothing.
+Each transport can hide partitions: ``metrics.jmx.exclude``, an exporter's rules, relabelling. The
+broker's own counts are in the same response, so the check needs no request.
 
-An answer is not atomic. While leaders move, counts and partitions are of different instants, so one
-answer that differs proves nothing. Proof is what no move can cause: two answers in a row that
-differ alike, or one that shows other leaders than its two neighbours, which are equal.
+A response is not atomic. While leaders move, counts and partitions are of different instants, so
+one response with a difference proves nothing. Moves cannot cause two consecutive responses with the
+same difference, or a response whose leaders differ from two equal neighbours. Both are proof.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,9 +18,9 @@ from collector.model import Answer, Notice, Reading, Series
 from collector.sources.base.beans import IN_SYNC, LEADERS, keys_of
 
 HIDDEN: Final = "partition_metrics_hidden"
-"""Kind of the event: its new text is the cause, or empty where the metrics are complete again."""
+"""Event kind. Its new value is the cause, or empty if the metrics are complete again."""
 _MOST_MOVES: Final = 30
-"""Answers in a row in which leaders may differ because they move."""
+"""Consecutive responses in which leaders can differ because they move."""
 _IN_SYNC: Final = keys_of(IN_SYNC.patterns[0])["name"]
 _HIDES: Final = (
     "show what metrics.jmx.exclude, the exporter's rules or relabelling hide (jmxlake-agent check)"
@@ -28,7 +28,7 @@ _HIDES: Final = (
 
 
 class _Wanted(NamedTuple):
-    """The metrics of a family that the broker's counts check; no metrics: none is checked."""
+    """Metrics of a family that the broker's counts can check."""
 
     family: Family
     metrics: tuple[Metric, ...]
@@ -36,13 +36,13 @@ class _Wanted(NamedTuple):
 
 
 class _Shown(NamedTuple):
-    """What one answer shows: the broker's counts, and the partitions by metric.
+    """Content of one response: the broker's counts, and the partitions by metric.
 
     Attributes:
-        cause: How they differ; None: they agree.
-        leaders_differ: Whether they differ in which partitions there are.
+        cause: Difference between them. None if they are equal.
+        leaders_differ: True if the number of partitions differs.
         counts: The broker's counts.
-        found: Series that are zero, and the others, of each metric.
+        found: Zero series and other series of each metric.
     """
 
     cause: str | None
@@ -57,7 +57,7 @@ class _Shown(NamedTuple):
 
 @dataclass
 class _Track:
-    """What the answers of one family have shown so far."""
+    """Earlier responses of one family."""
 
     agreed: _Shown | None = None
     doubt: _Shown | None = None
@@ -68,14 +68,14 @@ class _Track:
     def judge(
         self, shown: _Shown, asked_us: int, answered_us: int
     ) -> tuple[str | None, Notice | None]:
-        """Return why the partition metrics are unknown, and the event that is due."""
+        """Return why the partition metrics are unknown, and an event if that has changed."""
         if shown.cause is None:
             return self._agree(shown)
         if self.hidden is not None:
             return shown.cause, None
         if self.doubt is None:
             self.doubts = 1
-        elif asked_us < self.doubt_us:  # the same page again, from an exporter's shared answer
+        elif asked_us < self.doubt_us:  # the same page, from an exporter's shared response
             return self._unproven(shown), None
         else:
             self.doubts += 1
@@ -99,13 +99,13 @@ class _Track:
         return cause, Notice(HIDDEN, Series(""), None, cause)
 
     def _unproven(self, shown: _Shown) -> str | None:
-        """Until counts and partitions have agreed once, nothing says that all are shown."""
+        """Return the cause until counts and partitions were equal once."""
         return shown.cause if self.agreed is None else None
 
 
 @dataclass
 class PartitionCounts:
-    """Checks the answers of one source."""
+    """Checks the responses of one source."""
 
     _wanted: dict[str, _Wanted] = field(default_factory=dict)
     _tracks: dict[str, _Track] = field(default_factory=dict)
@@ -113,14 +113,14 @@ class PartitionCounts:
     def checked(
         self, answer: Answer, family: Family, version: str | None, asked_us: int, answered_us: int
     ) -> tuple[Answer, str | None]:
-        """Return the answer, and why its partition metrics are unknown; then it has none of them.
+        """Return the response, and why its partition metrics are unknown. Then they are removed.
 
         Args:
-            answer: What the source answered.
+            answer: Response of the source.
             family: Its family.
             version: The broker's Kafka version, if known.
-            asked_us: When it was asked, or its oldest value was read.
-            answered_us: When it came.
+            asked_us: Time of the request, or of the oldest value.
+            answered_us: Time of the response.
         """
         wanted = self._wanted.get(family.name)
         if wanted is None or wanted.family is not family:
@@ -133,27 +133,29 @@ class PartitionCounts:
             answer = replace(answer, notices=(*answer.notices, notice))
         if cause is not None:
             unknown = {metric.name for metric in wanted.metrics}
-            kept = tuple(one for one in answer.readings if one.metric not in unknown)
+            kept = tuple(reading for reading in answer.readings if reading.metric not in unknown)
             answer = replace(answer, readings=kept)
         return answer, cause
 
 
 def _wanted_of(family: Family) -> _Wanted:
-    leaders = next((one.name for one in family.metrics if one.patterns[:1] == LEADERS[:1]), None)
-    checked = (one for one in family.metrics if one.counted_by or (one.led and leaders))
+    leaders = next(
+        (metric.name for metric in family.metrics if metric.patterns[:1] == LEADERS[:1]), None
+    )
+    checked = (metric for metric in family.metrics if metric.counted_by or (metric.led and leaders))
     return _Wanted(family, tuple(filter(_is_of_all, checked)), leaders)
 
 
 def _is_of_all(metric: Metric) -> bool:
-    """Return True if the metric is of all partitions, not of some that a catalogue chose."""
+    """Return True if the metric has all partitions, not a selection of a catalogue."""
     keys = keys_of(metric.object or ":")
     return keys.get("topic") == keys.get("partition") == "*" and metric.needs != "draft"
 
 
 def _shown(answer: Answer, wanted: _Wanted, version: str | None) -> _Shown:
     readings = {reading.metric: reading for reading in answer.readings}
-    expected = [one for one in wanted.metrics if _exists(one, version)]
-    found = [readings.get(one.name) or Reading(one.name, one.kind) for one in expected]
+    expected = [metric for metric in wanted.metrics if _exists(metric, version)]
+    found = [readings.get(metric.name) or Reading(metric.name, metric.kind) for metric in expected]
     leaders = _count(readings.get(wanted.leaders or ""))
     causes, counts = list(_of_leaders(wanted, leaders, found, answer.dropped_series)), [leaders]
     leaders_differ = bool(causes)
@@ -174,9 +176,9 @@ def _of_leaders(
     wanted: _Wanted, leaders: float | None, found: list[Reading], dropped: int
 ) -> Iterator[str]:
     if wanted.leaders is None or dropped:
-        return  # what exceeds the cap of series is counted elsewhere
+        return  # dropped_series counts the series above the limit
     if leaders is None:
-        yield f"{LEADERS.pattern} is not shown, so whether all partitions are is not known"
+        yield f"{LEADERS.pattern} is hidden, so hidden partitions cannot be detected"
         return
     for reading in found:
         number = len(reading.zeros) + len(reading.values)
@@ -193,7 +195,7 @@ def _exists(metric: Metric, version: str | None) -> bool:
 
 
 def _count(reading: Reading | None) -> float | None:
-    """The broker's count; None: it is not shown."""
+    """Return the broker's count. None if it is hidden."""
     if reading is None or not (reading.zeros or reading.values):
         return None
     return sum(value or 0.0 for value in reading.values.values())

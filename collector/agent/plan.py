@@ -1,4 +1,4 @@
-"""The plan of an agent, made from its configuration: catalogue, scrapers, one task a family."""
+"""Plan of an agent, from its configuration: catalogue, scrapers, and one task per family."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from operator import attrgetter, itemgetter
@@ -6,8 +6,8 @@ from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
-from collector.agent.held_uploads import HeldUploads
 from collector.agent.open_sources import open_sources
+from collector.agent.removed_values import HeldUploads
 from collector.agent.scrape_attempt import Scraper
 from collector.catalogue import Catalogue, Family, load
 from collector.catalogue.entries import Delays
@@ -21,14 +21,14 @@ from lakehouse.tables import MAX_GAP_INTERVALS
 
 
 class Task(NamedTuple):
-    """A family that is read from one source at one cadence.
+    """A family of one source, and its scrape interval.
 
     Attributes:
         family: The family.
-        interval_us: The cadence.
-        scraper: Reads it.
-        via: Through what, each with a thread of its own: as the family has it, or the family.
-        source: The source's name in the lake; empty: the only one of its agent.
+        interval_us: Scrape interval.
+        scraper: Scraper of the source.
+        via: Transport, or the family if it has its own connection. Each has a thread.
+        source: Name of the source in the lake. Empty for the only source of an agent.
     """
 
     family: Family
@@ -39,33 +39,33 @@ class Task(NamedTuple):
 
     @property
     def read(self) -> tuple[str, str]:
-        """What is read: source and family."""
+        """Source and family."""
         return self.source, self.family.name
 
     @property
     def label(self) -> str:
-        """The same for a person."""
+        """Source and family as text."""
         return " ".join(filter(None, self.read))
 
     @property
     def job(self) -> str:
-        """Name of the job that reads it."""
+        """Name of its job."""
         return f"scrape {self.label}"
 
     @property
     def thread(self) -> str:
-        """Name of the thread on which it is read."""
+        """Name of its thread."""
         return "-".join(filter(None, ("source", self.source, self.via)))
 
 
 class Plan(NamedTuple):
-    """Everything that is read.
+    """All tasks of an agent.
 
     Attributes:
-        tasks: In the order of sources and catalogue.
-        delays: Per metric, by how much its bean may be late.
-        catalogue: Hash of the catalogue in force.
-        sources: All sources, and the cluster id of each if that is configured.
+        tasks: Tasks in the order of sources and catalogue.
+        delays: Delay of the MBean, by metric.
+        catalogue: Hash of the catalogue.
+        sources: All sources, each with its cluster ID if that is configured.
     """
 
     tasks: Sequence[Task]
@@ -76,18 +76,18 @@ class Plan(NamedTuple):
 
 _SETTINGS: Final = attrgetter("family", "interval_us", "via")
 Scrapers = dict[tuple[str, str], Scraper]
-"""By source, and by ``via`` or by family where one has a scraper of its own."""
+"""Scraper by source, and by ``via`` or by family if that has its own connection."""
 
 
 def catalogue(config: Config) -> Catalogue:
-    """The catalogue with the user's files; the metadata log's metrics take their final names.
+    """Return the catalogue with the user's files and the final names of log metrics.
 
     Raises:
         ConfigError: A file is wrong.
         SettingError: The configuration names an unknown family.
     """
     loaded = load(config.catalogue)
-    roles = {role for one in config.each() for role in one.source.roles}
+    roles = {role for each in config.each() for role in each.source.roles}
     enabled = config.families.get("metadata_log", FamilySettings()).enabled is not False
     if config.metadata_log is not None and "broker" in roles and enabled:
         loaded = loaded.preferring("metadata_log")
@@ -96,42 +96,42 @@ def catalogue(config: Config) -> Catalogue:
     names = [family.name for family in loaded.families]
     for name in config.families:
         if name not in names:
-            raise SettingError(f"families.{name}", f"no such family; there are {', '.join(names)}")
+            raise SettingError(f"families.{name}", f"unknown family; use one of {', '.join(names)}")
     return loaded
 
 
 def sources(config: Config) -> dict[str, str | None]:
-    """The sources by their names in the lake, and the cluster id of each if it is configured."""
-    return {one.source.name: one.source.cluster for one in config.each()}
+    """Return the sources by name, each with its cluster ID if that is configured."""
+    return {each.source.name: each.source.cluster for each in config.each()}
 
 
 def scrapers(config: Config, recorded: Callable[[str, str], int] = lambda *_: 0) -> Scrapers:
-    """The scrapers of all sources; may start the JVM.
+    """Return the scrapers of all sources. Starts the JVM if they need it.
 
     Args:
         config: The configuration.
-        recorded: Up to when a family of a source was recorded, in microseconds.
+        recorded: End of the recorded time of a family of a source (µs).
 
     Raises:
-        ConfigError: There is no Java, no Kafka client in ``admin.libs``, or no key for names.
+        ConfigError: Java, a Kafka client in ``admin.libs`` or the key for names is missing.
     """
     hidden = None if config.names == Names() else HiddenNames(config.names)
     made: Scrapers = {}
-    for one in config.each():
-        name = one.source.name
-        read = open_sources(one, _of(recorded, name))
-        held = held_uploads(one, read)
+    for each in config.each():
+        name = each.source.name
+        read = open_sources(each, _of(recorded, name))
+        held = held_uploads(each, read)
         for via, source in read.items():
             made[name, via] = Scraper(source, SystemClock(), hidden, name, held)
     return made
 
 
 def held_uploads(config: Config, read: Collection[str]) -> HeldUploads:
-    """Return what the scrapers of a source share of its topics.
+    """Return the state of held uploads, which all scrapers of a source share.
 
     Args:
-        config: Its configuration.
-        read: The ways in which it is read.
+        config: Configuration of the source.
+        read: Its transports and families with their own connection.
     """
     settings = config.families.get("tiered_offsets", FamilySettings())
     return HeldUploads(by_admin="tiered_offsets" in read and settings.enabled is not False)
@@ -142,25 +142,25 @@ def _of(recorded: Callable[[str, str], int], source: str) -> Callable[[str], int
 
 
 def tasks(config: Config, loaded: Catalogue, found: Scrapers) -> list[Task]:
-    """The tasks: families of each source's role that it can be read for, at their cadence.
+    """Return a task for each enabled family that a source has.
 
     Raises:
-        SettingError: A cadence leaves no room for two scrapes and a gap in a window.
+        SettingError: The window is too short for an interval.
     """
     return [
         Task(family, interval_us, found[name, via], via, name)
-        for one in config.each()
-        for name in (one.source.name,)
-        for family, interval_us in families(one, loaded)
+        for each in config.each()
+        for name in (each.source.name,)
+        for family, interval_us in families(each, loaded)
         if (name, via := family.name if (name, family.name) in found else family.via) in found
     ]
 
 
 def families(config: Config, loaded: Catalogue) -> list[tuple[Family, int]]:
-    """The families that are asked for of a source, each with its cadence in microseconds.
+    """Return the enabled families of a source, each with its interval (µs).
 
     Raises:
-        SettingError: A cadence leaves no room for two scrapes and a gap in a window.
+        SettingError: The window is too short for an interval.
     """
     reached = {transport.via for transport in config.transports().values()}
     wanted = []
@@ -171,8 +171,9 @@ def families(config: Config, loaded: Catalogue) -> list[tuple[Family, int]]:
         if enabled and is_read and family.via in reached:
             interval_us = settings.interval.us if settings.interval else family.cadence_us
             metrics = family.metrics
-            if config.source.role == "cluster":  # no nodes: who is named is expected to be read
-                metrics = tuple(one for one in metrics if one.needs != "reporter")
+            if config.source.role == "cluster":
+                # The lake would expect a source for each broker that these metrics name.
+                metrics = tuple(metric for metric in metrics if metric.needs != "reporter")
             asked = replace(family, cap=settings.cap or family.cap, metrics=metrics)
             wanted.append((asked, interval_us))
     if wanted:
@@ -181,7 +182,7 @@ def families(config: Config, loaded: Catalogue) -> list[tuple[Family, int]]:
 
 
 def _check_window(config: Config, family: Family, interval_us: int) -> None:
-    """Whether there is room for two scrapes and a gap of a family in a window."""
+    """Raise SettingError if a window is too short for two scrapes and a gap of a family."""
     needed_us = round(interval_us * MAX_GAP_INTERVALS)
     if needed_us >= config.window.us:
         key = f"families.{family.name}.interval"
@@ -191,7 +192,7 @@ def _check_window(config: Config, family: Family, interval_us: int) -> None:
 
 
 def delays(config: Config, loaded: Catalogue) -> dict[str, Delays]:
-    """Per metric, by how much its bean may be late."""
+    """Return the delay of the MBean, by metric."""
     found = {}
     for family in loaded.families:
         override = config.families.get(family.name, FamilySettings())
@@ -205,7 +206,7 @@ def delays(config: Config, loaded: Catalogue) -> dict[str, Delays]:
 
 
 def changes(before: Mapping[Read, Task], after: Mapping[Read, Task]) -> dict[str, list[str]]:
-    """The changes of a reload: added, removed and changed families, and reconnected sources."""
+    """Return the changes of a reload: families by kind of change, and reconnected sources."""
     both = before.keys() & after.keys()
     known = {id(task.scraper) for task in before.values()}
     reconnected = (task for task in after.values() if id(task.scraper) not in known)
@@ -215,6 +216,6 @@ def changes(before: Mapping[Read, Task], after: Mapping[Read, Task]) -> dict[str
         "changed": {
             after[read].label for read in both if _SETTINGS(before[read]) != _SETTINGS(after[read])
         },
-        "sources": {" ".join(filter(None, (one.source, one.via))) for one in reconnected},
+        "sources": {" ".join(filter(None, (task.source, task.via))) for task in reconnected},
     }
     return {what: sorted(names) for what, names in found.items() if names}

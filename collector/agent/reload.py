@@ -1,4 +1,4 @@
-"""Reload: reads configuration and catalogue again, and keeps the connections that still fit."""
+"""Reload of configuration and catalogue. Unchanged sources keep their connections."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -14,16 +14,16 @@ from collector.settings import Section, marked
 
 
 class Reload:
-    """Holds the configuration in force, and makes the plan for a changed one.
+    """The configuration in force, and the plan for a changed one.
 
     Args:
-        path: The configuration file.
-        config: Its content when the agent started.
-        catalogue: The catalogue that it named.
-        scrapers: The scrapers in use.
-        discovery: Knows the sources that the configuration leaves to be found.
-        recorded_until: Up to when a family of a source was recorded, for those that go on from
-            there.
+        path: Configuration file.
+        config: Its content at the start of the agent.
+        catalogue: Its catalogue.
+        scrapers: Current scrapers.
+        discovery: Discovery of sources that the configuration does not name.
+        recorded_until: Returns the end of the recorded time of a family of a source (µs), where a
+            history continues.
 
     Attributes:
         catalogue: The catalogue in force.
@@ -41,23 +41,23 @@ class Reload:
         self._path, self._discovery, self._recorded_until = path, discovery, recorded_until
         self._next = config, discovery.found(config), catalogue, scrapers
         self.adopted()
-        self._found = self._taken = 0  # how often others were found, and taken
-        self._asked = self._seen = 0  # no Event: a signal may come while its lock is held
+        self._found = self._taken = 0  # counts of changed discoveries, and of those used
+        self._asked = self._seen = 0  # counts, because a signal can interrupt a holder of a lock
 
     def want(self, *_: object) -> None:
-        """Ask for a reload; a signal handler."""
+        """Request a reload. This is a signal handler."""
         self._asked += 1
 
     def wanted(self) -> bool:
-        """Whether one was asked for since the last call."""
+        """Return True if a reload was requested since the last call."""
         before, self._seen = self._seen, self._asked
         return before != self._seen
 
     def plan(self) -> Plan:
-        """The plan for what is configured now.
+        """Return the plan for the current configuration file.
 
         Raises:
-            ConfigError: It is wrong, or changes what only a restart can; nothing has changed.
+            ConfigError: The file is invalid, or its change requires a restart.
         """
         config = loader.load(self._path)
         try:
@@ -68,14 +68,14 @@ class Reload:
 
     @property
     def is_open(self) -> bool:
-        """Whether the configuration leaves sources to be found."""
-        return any(is_found(one.source) for one in self._config.each())
+        """Return True if discovery is needed."""
+        return any(is_found(each.source) for each in self._config.each())
 
     def look(self) -> dict[str, str]:
-        """Ask for the sources that are to be found; why some could not be found, by which.
+        """Discover sources and return the errors, by entry of the configuration.
 
         Raises:
-            JmxlakeError: A file of targets is wrong, or what was found cannot be remembered.
+            JmxlakeError: A file of targets is invalid, or the result cannot be stored.
         """
         self._discovery.look(self._config)
         if self._discovery.found(self._config) != self._in_force:
@@ -83,12 +83,12 @@ class Reload:
         return self._discovery.problems
 
     def found(self) -> Callable[[], Plan] | None:
-        """What makes the plan with the sources that were found since the last call; None: none."""
+        """Return a function that makes the plan with newly discovered sources. None if none."""
         before, self._taken = self._taken, self._found
         return None if before == self._taken else lambda: self._planned(self._config)
 
     def adopted(self) -> None:
-        """The plan that was made last is in force."""
+        """Set the last plan in force."""
         self._config, self._in_force, self.catalogue, self._scrapers = self._next
 
     def _planned(self, config: Config) -> Plan:
@@ -104,18 +104,18 @@ class Reload:
 
     def _stays(self, at: tuple[str, str], config: Config, catalogue: Catalogue) -> bool:
         source, via = at
-        before, after = (_of(one, source) for one in (self._in_force, config))
+        before, after = (_of(each, source) for each in (self._in_force, config))
         if at not in self._scrapers or before is None or after is None:
             return False
         unchanged: bool = before.names == after.names
         unchanged &= _settings(before, via) == _settings(after, via)
-        # Readers remember what a metric's beans are: one that means others now needs a new reader.
+        # A reader caches the MBeans of a metric, so a metric with other MBeans needs a new reader.
         known, now = self.catalogue.metrics, catalogue.metrics
-        return unchanged and all(known.get(name, one) == one for name, one in now.items())
+        return unchanged and all(known.get(name, metric) == metric for name, metric in now.items())
 
 
 def _settings(config: Config, via: str) -> Section | None:
-    """Return the section that says how a family or its ``via`` is read."""
+    """Return the section of the transport of a family or of its ``via``."""
     for key, transport in config.transports().items():
         if via == transport.via or via in transport.slow:
             section: Section = getattr(config, key)
@@ -124,20 +124,23 @@ def _settings(config: Config, via: str) -> Section | None:
 
 
 def _of(config: Config, source: str) -> Config | None:
-    return next((one for one in config.each() if one.source.name == source), None)
+    return next((each for each in config.each() if each.source.name == source), None)
 
 
 def _refuse_fixed(before: Config, after: Config) -> None:
-    """Refuse what takes a restart: a change of the agent's own, or of a source that stays."""
+    """Raise SettingError for a change that requires a restart.
+
+    Such are changes of the agent's own keys, and of a source that existed before.
+    """
     several = before.sources is not None or after.sources is not None
     pairs = [(before, after)]
     if several:
-        names = dict.fromkeys(one.source.name for one in before.each())
+        names = dict.fromkeys(each.source.name for each in before.each())
         found = [(_of(before, name), _of(after, name)) for name in names]
         pairs += [(old, new) for old, new in found if old is not None and new is not None]
     for number, pair in enumerate(pairs):
-        then, now = (dict(marked(one, "restart")) for one in pair)
+        then, now = (dict(marked(config, "restart")) for config in pair)
         for key in {**then, **now}:
             is_own = number > 0 or not several or not key.startswith("source.")
             if is_own and then.get(key) != now.get(key):
-                raise SettingError(key, "it has changed, which takes a restart")
+                raise SettingError(key, "a change requires a restart of the agent")

@@ -1,4 +1,4 @@
-"""Jobs at ticks aligned to the epoch, also after the clock was set."""
+"""Job scheduling: fixed ticks aligned to the epoch. A clock step does not shift them."""
 
 import hashlib
 import logging
@@ -13,12 +13,12 @@ from apscheduler.schedulers.background import BackgroundScheduler
 from apscheduler.triggers.base import BaseTrigger
 
 _EPOCH: Final = datetime.fromtimestamp(0, UTC)
-# After a start an operator waits for the first tick; agents that start together stay apart.
+# An operator waits for the first tick; agents that start together must not tick together.
 _HASTE: Final = 5
 
 
 def phase_us(key: str, interval_us: int) -> int:
-    """Where in an interval one of many has its ticks: always the same, and spread evenly."""
+    """Return a fixed delay within an interval. The delays of many keys are evenly distributed."""
     digest = hashlib.blake2b(key.encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big") % interval_us
 
@@ -26,15 +26,15 @@ def phase_us(key: str, interval_us: int) -> int:
 class EpochTrigger(BaseTrigger):  # type: ignore[misc]
     """Fires at multiples of an interval since the epoch, plus a phase.
 
-    APScheduler's IntervalTrigger counts from when it was started, and lists every tick that was
-    missed: after a clock set forward by years that is hours of work and gigabytes.
+    APScheduler's IntervalTrigger counts from its start and lists every missed tick. After a clock
+    step of years this takes hours and gigabytes.
     """
 
     def __init__(self, interval_us: int, phase_us: int = 0) -> None:
         self._interval_us, self._phase_us = interval_us, phase_us
 
     def get_next_fire_time(self, previous_fire_time: datetime | None, now: datetime) -> datetime:
-        """The first tick after now and after the last one that fired."""
+        """Return the first tick after now and after the last tick."""
         after = max(now, previous_fire_time) if previous_fire_time else now
         after_us = (after - _EPOCH) // timedelta(microseconds=1)
         tick_us = after_us - (after_us - self._phase_us) % self._interval_us + self._interval_us
@@ -51,17 +51,17 @@ class _Thread(ThreadPoolExecutor):  # type: ignore[misc]
 
 
 class Schedule:
-    """Jobs on threads by name; a job that is late or hangs delays no other thread.
+    """Jobs on named threads. A late or hanging job does not delay other threads.
 
     Args:
-        missed: Called with the name of a job whose tick came while it was still under way.
+        missed: Called with the name of a job that was still running at its next tick.
     """
 
     def __init__(self, missed: Callable[[str], None] = lambda _: None) -> None:
-        logging.getLogger("apscheduler").setLevel(logging.ERROR)  # a missed tick is ours to say
+        logging.getLogger("apscheduler").setLevel(logging.ERROR)  # the agent logs missed ticks
         self._threads: dict[str, _Thread] = {}
-        # Late is better than never: behind one that hangs for as long as its interval, others
-        # would miss every tick, and nothing would say why.
+        # Late jobs must run: behind a job that hangs for its interval, others would miss every
+        # tick without a message.
         defaults = {"coalesce": True, "max_instances": 1, "misfire_grace_time": None}
         self.scheduler = BackgroundScheduler(timezone=UTC, job_defaults=defaults)
         self.scheduler.add_listener(lambda event: missed(event.job_id), EVENT_JOB_MAX_INSTANCES)
@@ -69,15 +69,15 @@ class Schedule:
     def every(
         self, interval_us: int, name: str, thread: str, work: Callable[[], None], phase_us: int = 0
     ) -> None:
-        """Run a job at every tick, and once at the start; a job of that name is replaced.
+        """Run a job at every tick, and once at the start. It replaces a job of the same name.
 
         Args:
-            interval_us: From tick to tick, counted from the epoch.
-            name: Of the job.
-            thread: Where it is done; it may be new.
-            work: What is done.
-            phase_us: How much later than the interval's multiples the ticks are; the one at the
-                start comes a fifth of that later.
+            interval_us: Interval of the ticks.
+            name: Name of the job.
+            thread: Name of its thread, which is created if needed.
+            work: The job.
+            phase_us: Delay of the ticks after the interval's multiples. The first run comes after
+                a fifth of it.
         """
         self._thread(thread)
         trigger = EpochTrigger(interval_us, phase_us)
@@ -87,17 +87,17 @@ class Schedule:
         )
 
     def once(self, thread: str, work: Callable[[], None]) -> Future[None]:
-        """Run work once, after the current work of the thread; the thread may be new."""
+        """Run work once, after the current work of the thread. The thread is created if needed."""
         return self._thread(thread).do(work)
 
     def realign(self) -> None:
-        """After the clock was set: wait for the next tick of the new time, not of the old."""
+        """Move all jobs to the next tick of the new time after a clock step."""
         now = datetime.now(UTC)
         for job in self.scheduler.get_jobs():
             job.modify(next_run_time=job.trigger.get_next_fire_time(None, now))
 
     def stop(self) -> None:
-        """Start no more jobs; those under way go on and are not waited for."""
+        """Stop starting jobs. Running jobs continue in the background."""
         self.scheduler.shutdown(wait=False)
 
     def _thread(self, name: str) -> _Thread:

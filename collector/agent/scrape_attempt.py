@@ -1,11 +1,10 @@
-"""One attempt to read a family from a source, and how it ended."""
+"""Scrape of one family from one source, and its outcome."""
 
 from dataclasses import replace
 from typing import Final
 
-from collector.agent.held_uploads import HeldUploads
 from collector.agent.partition_counts import PartitionCounts
-from collector.agent.stale_values import StaleValues
+from collector.agent.removed_values import HeldUploads, StaleValues
 from collector.catalogue import Family
 from collector.clock import Clock
 from collector.errors import SourceError
@@ -19,14 +18,14 @@ _ERROR_LENGTH: Final = 500
 
 
 class Scraper:
-    """Reads one source, one family at a time: from one thread.
+    """Scrapes one source on one thread, one family at a time.
 
     Args:
-        source: What is read.
-        clock: Gives the instants.
-        hidden: The names that must not leave the host.
-        name: What it is called in the lake; empty: what its agent's only source is called.
-        held: The topics that hold uploads back, which all scrapers of a broker share.
+        source: The source.
+        clock: Clock of all instants.
+        hidden: Names that must not leave the host.
+        name: Name of the source in the lake. Empty for the only source of an agent.
+        held: Topics that hold uploads back. All scrapers of a broker share them.
     """
 
     def __init__(
@@ -45,7 +44,7 @@ class Scraper:
         self._counts = PartitionCounts()
 
     def attempt(self, family: Family, interval_us: int) -> Scrape:
-        """Read a family once; the outcome says how it ended."""
+        """Scrape a family once. Errors are in the outcome."""
         asked_us = self._clock.wall_us()
         tick_us = asked_us - asked_us % interval_us
         outcome: Outcome = "ok"
@@ -60,7 +59,7 @@ class Scraper:
             asked_us -= answer.listed_us
         except SourceError as failure:
             outcome, error = failure.outcome, _line(str(failure))
-        except Exception as failure:  # noqa: BLE001 - an attempt that failed is a fact, too
+        except Exception as failure:  # noqa: BLE001 - a failed scrape is data
             outcome, error = "error", _line(unexpected(failure))
             logs.trace(failure)
             self._source.close()
@@ -72,53 +71,53 @@ class Scraper:
         if self._hidden is not None:
             answer = answer and self._hidden.answer(answer)
             error = error and self._hidden.error(error)
-        exact = answer is not None and bool(answer.moments)  # they grow no older, by no clock
+        exact = answer is not None and bool(answer.moments)  # moments have exact instants
         if answer is not None and not exact and answered_us - asked_us > interval_us:
             outcome, answer = "timeout", None
             age = f"{(answered_us - asked_us) / 1e6:,.0f} s"
             error = (
-                f"{family.name}: the answer's values are up to {age} old, more than the interval:"
-                " too old to use"
+                f"{family.name}: the values of the response are up to {age} old, which is longer"
+                " than the interval"
             )
         if answered_us < asked_us and not exact:
             outcome, answer, answered_us = "clock_step", None, asked_us
-            error = f"{family.name}: the clock was set back meanwhile"
+            error = f"{family.name}: the clock was set back during the scrape"
         return Scrape(
             family.name, tick_us, asked_us, answered_us, interval_us, outcome, identity, answer,
             error, source=self._name,
         )  # fmt: skip
 
     def close(self) -> None:
-        """Give up the connection."""
+        """Close the connection."""
         self._source.close()
 
 
 def as_catalogued(answer: Answer, family: Family) -> Answer:
-    """The answer as the catalogue wants it: without small values, percentiles flagged."""
+    """Return the response without values below the catalogue's minimum, and with its flags."""
     spread = {metric.name for metric in family.metrics if metric.percentiles}
     least = {metric.name: metric.above for metric in family.metrics if metric.above is not None}
     if not spread and not least:
         return answer
 
-    def recorded(one: Reading) -> Reading:
-        flags = (*one.flags, FLAG_DISTRIBUTION) if one.metric in spread else one.flags
-        above = least.get(one.metric)
+    def recorded(reading: Reading) -> Reading:
+        flags = (*reading.flags, FLAG_DISTRIBUTION) if reading.metric in spread else reading.flags
+        above = least.get(reading.metric)
         if above is None:
-            return replace(one, flags=flags)
-        values = {series: n for series, n in one.values.items() if n is None or n > above}
-        return replace(one, zeros=frozenset(), values=values, flags=flags)
+            return replace(reading, flags=flags)
+        values = {series: n for series, n in reading.values.items() if n is None or n > above}
+        return replace(reading, zeros=frozenset(), values=values, flags=flags)
 
     return answer.mapped(lambda readings: tuple(map(recorded, readings)))
 
 
 def skipped(family: Family, interval_us: int, tick_us: int, source: str = "") -> Scrape:
-    """The record of a tick at which the one before was still under way."""
+    """Return the skipped scrape of a tick at which the previous scrape was running."""
     return Scrape(
         family.name, tick_us, tick_us, tick_us + 1, interval_us, "skipped",
-        error="the scrape before was still under way", source=source,
+        error="the previous scrape was still running", source=source,
     )  # fmt: skip
 
 
 def _line(error: str) -> str:
     line = " ".join(error.split())[:_ERROR_LENGTH]
-    return line.encode(errors="backslashreplace").decode()  # other people's text may be in it
+    return line.encode(errors="backslashreplace").decode()  # it can contain foreign text

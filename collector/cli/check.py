@@ -1,4 +1,4 @@
-"""``jmxlake-agent check``: tries everything that the agent needs, and reports what fails."""
+"""``jmxlake-agent check``: a test of every connection the agent needs."""
 
 from __future__ import annotations
 
@@ -23,35 +23,36 @@ if TYPE_CHECKING:
     from collector.config.schema import Config
 
 _Found = tuple[str, str, str, "Finding"]
-"""Source, family, metric (empty: the family is unknown) and what was found of it."""
+"""Source, family, metric and result. The metric is empty if the family could not be read."""
 _BAD = ("missing", "unknown")
-_IN_USE = "in use by an agent that runs"
+_IN_USE = "in use by a running agent"
 _STYLES = {"found": "green", "wrong": "yellow", "absent": "dim", **dict.fromkeys(_BAD, "bold red")}
 
 
-@click.command(short_help="Try everything the agent needs, and report what fails and why.")
+@click.command
 @CONFIG
 @JSON
 @click.option(
     "--accept-lake",
     is_flag=True,
-    help="Accept a lake that was made again on purpose, as `run --new-lake` does; the agent must be"
-    " stopped.",
+    help="Accept a lake that was recreated on purpose, as `run --new-lake` does. Stop the agent"
+    " first.",
 )
 @click.option(
     "--offline",
     is_flag=True,
-    help="Check the configuration and the catalogue alone, as in CI; connect to nothing.",
+    help="Validate configuration and catalogue only, without connecting (for CI).",
 )
 def check(path: Path, *, as_json: bool, accept_lake: bool, offline: bool) -> None:
-    """Try what the agent needs: configuration, sources, spool, lake and every bean.
+    """Test all connections and print failures with fixes.
 
-    Missing tables of the lake are created, and reported; nothing else is kept. The spool and the
-    address of health are tried as `run` does, unless an agent runs. A lake that this
-    agent has delivered to must have its tables, and the same ones.
+    This tests configuration, sources, spool, lake and every MBean. It creates missing tables of the
+    lake and lists them; it stores nothing else. It opens the spool and the health address as `run`
+    does, unless an agent is running. If this agent has delivered to the lake, the lake must still
+    have the same tables.
 
-    The exit code is 1 for a failed check, 78 for a wrong configuration; a bean that is absent for a
-    good reason is no failure.
+    The exit code is 1 for a failed check and 78 for a wrong configuration. An MBean that is absent
+    for a good reason is not a failure.
     """
 
     def work(config: Config) -> None:
@@ -67,11 +68,13 @@ def check(path: Path, *, as_json: bool, accept_lake: bool, offline: bool) -> Non
             _print_step(step, as_json=as_json)
 
         loaded = plan.catalogue(config)
-        names = {family.name for one in config.each() for family, _ in plan.families(one, loaded)}
+        names = {
+            family.name for source in config.each() for family, _ in plan.families(source, loaded)
+        }
         say(Step("configuration", str(path), ok=True))
         for warning in checks.warnings(config):
             say(Step("warning", warning, ok=True))
-        say(Step("catalogue", f"{loaded.hash}, {len(names)} families are read", ok=True))
+        say(Step("catalogue", f"{loaded.hash}, {len(names)} families are enabled", ok=True))
         if offline:
             return
         if accept_lake:
@@ -82,7 +85,7 @@ def check(path: Path, *, as_json: bool, accept_lake: bool, offline: bool) -> Non
         say(_try("lake", lambda: _lake(config)))
         findings = _findings(read)
         (_print_lines if as_json else _print_table)(findings)
-        wrong += sum(one[-1].state == "missing" for one in findings)
+        wrong += sum(finding.state == "missing" for *_, finding in findings)
         if wrong:
             raise JmxlakeError(f"{wrong} {'check' if wrong == 1 else 'checks'} failed; see above")
 
@@ -90,7 +93,7 @@ def check(path: Path, *, as_json: bool, accept_lake: bool, offline: bool) -> Non
 
 
 def _spool(config: Config) -> str:
-    """Try the spool as the agent opens it; nothing of that stays."""
+    """Open the spool as the agent does, and leave it unchanged."""
     from collector.errors import SpoolInUseError
     from collector.spool.spool import try_spool
 
@@ -99,17 +102,17 @@ def _spool(config: Config) -> str:
         note = try_spool(path)
     except SpoolInUseError:
         note = _IN_USE
-    folder = next(one for one in path.absolute().parents if one.exists())
+    folder = next(parent for parent in path.absolute().parents if parent.exists())
     files = folder.glob(f"{path.name}*") if path.exists() else ()
     free = shutil.disk_usage(folder).free + sum(file.stat().st_size for file in files)
     if free < config.spool.max_size:
-        why = f"{free >> 20} MiB are free, less than spool.max_size: lower it"
-        raise JmxlakeError(f"spool {path}: {why}")
+        problem = f"{free >> 20} MiB are free, less than spool.max_size. Lower it"
+        raise JmxlakeError(f"spool {path}: {problem}")
     return f"{path}, {free >> 20} MiB free" + (f"; {note}" if note else "")
 
 
 def _health(config: Config, spool: str) -> str:
-    """Listen for a moment; an agent that runs already has the address."""
+    """Listen on the health address, unless a running agent uses it."""
     from collector.telemetry.agent_stats import AgentStats
     from collector.telemetry.health_server import HealthServer
 
@@ -144,13 +147,13 @@ def _lake(config: Config) -> str:
 
 
 def _findings(read: list[Read]) -> list[_Found]:
-    """A finding for each metric; for a family that is unknown one of no metric."""
+    """Return a finding for each metric, or one without a metric for an unknown family."""
     from collector.cli.why_absent import Finding, counts, facts, finding
 
     found: list[_Found] = []
-    for source, own in groupby(read, lambda one: one.task.source):
-        of_source = list(own)
-        known = facts(one.scrape for one in of_source if one.scrape is not None)
+    for source, families in groupby(read, lambda family: family.task.source):
+        of_source = list(families)
+        known = facts(family.scrape for family in of_source if family.scrape is not None)
         for (family, *_), scrape, unknown in of_source:
             if scrape is None or unknown is not None:
                 found.append((source, family.name, "", Finding("unknown", 0, unknown or "")))
@@ -173,7 +176,7 @@ def _print_step(step: Step, *, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps({"check": step.name, "ok": step.ok, "found": step.found}))
     else:
-        # What a broker or a store says of itself may be meant for the terminal.
+        # A broker or a store can return control characters.
         line = printable(f"{step.name}: {step.found}")
         state = "FAILED" if not step.ok else "WARN  " if step.name == "warning" else "ok    "
         click.echo(f"{state}  {line}")
@@ -194,7 +197,7 @@ def _print_table(findings: list[_Found]) -> None:
 
     table = new_table("Family and metric", "Series", "Why", right=1)
     before = ("", "", "")
-    several = len({one[0] for one in findings}) > 1
+    several = len({source for source, *_ in findings}) > 1
     for source, family, metric, (state, beans, why) in findings:
         if several and source != before[0]:
             table.add_row(styled(source, "bold reverse"))
@@ -203,7 +206,7 @@ def _print_table(findings: list[_Found]) -> None:
         if metric:
             if (source, family) != before[:2]:
                 table.add_row(styled(family, "bold"))
-            # On a terminal a reason that goes on is not said again; a pipe wants whole lines.
+            # A terminal shows a repeated reason once; a program that reads a pipe needs it in full.
             again = bool(why) and (source, family, why) == before and sys.stdout.isatty()
             table.add_row(styled(f"  {metric}"), text, styled('"' if again else why))
         else:

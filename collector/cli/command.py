@@ -1,4 +1,4 @@
-"""What commands share: options, and how each ends, with one line and an exit code if it failed."""
+"""Options and error handling that all commands of ``jmxlake-agent`` share."""
 
 from __future__ import annotations
 
@@ -13,34 +13,35 @@ import click
 
 from collector.errors import ConfigError, JmxlakeError, SettingError, extra
 from lakehouse.tables import error_text
+from lakehouse.tables.command_group import SectionedGroup
 from lakehouse.tables.error_text import printable
 
 if TYPE_CHECKING:
     from collector.config.schema import Config
 
 _CLOSE_SECONDS: Final = 1.0
-# Who called us knows what to say of these: of a missing extra, a closed pipe, wrong usage.
-_OF_OTHERS: Final = (
+# Click or the group reports these: a missing extra, a closed pipe, wrong usage.
+_REPORTED_ELSEWHERE: Final = (
     ModuleNotFoundError, BrokenPipeError, click.ClickException, click.exceptions.Exit, click.Abort,
 )  # fmt: skip
 
 CONFIG = click.option(
     "--config", "path", type=click.Path(path_type=Path), default=Path("/etc/jmxlake/agent.yaml"),
-    show_default=True, help="The agent's configuration.",
+    show_default=True, help="Agent configuration file.",
 )  # fmt: skip
-JSON = click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
 
 
 class Step(NamedTuple):
-    """Something the agent needs, and how it was found."""
+    """The result of one check of ``jmxlake-agent check``."""
 
     name: str
     found: str
     ok: bool
 
 
-class OneLine(click.Group):
-    """A group whose commands end with one line for any error."""
+class OneLineErrorGroup(SectionedGroup):
+    """A group whose commands print every error as one line."""
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command."""
@@ -49,7 +50,7 @@ class OneLine(click.Group):
             return super().invoke(ctx)
         except ModuleNotFoundError as error:
             fail(JmxlakeError(f"{error.name} is missing: install {extra('agent')}"))
-        except _OF_OTHERS:
+        except _REPORTED_ELSEWHERE:
             raise
         except BaseException as error:
             if not error_text.is_fault(error):
@@ -62,16 +63,18 @@ class OneLine(click.Group):
 def guarded(
     where: Path | str,
     work: Callable[[Config], None],
-    say: Callable[[Exception], None] | None = None,
+    report: Callable[[Exception], None] | None = None,
     made: Callable[[], Config] | None = None,
 ) -> None:
-    """Run a command; whatever is wrong is one line, and exit code 1, or 78 for the configuration.
+    """Run a command and end the process; report an error as one line.
+
+    The exit code is 1 for an error, and 78 for a wrong configuration.
 
     Args:
-        where: The configuration file.
-        work: What to do with its content.
-        say: How to say the line; by default as text on standard error.
-        made: Makes the configuration where it is in no file; ``where`` stands for its name then.
+        where: The configuration file. With ``made``: a name for it in error messages.
+        work: The command; its argument is the configuration.
+        report: Reports an error. None: as text on standard error.
+        made: Creates the configuration. None: it is loaded from ``where``.
     """
     from collector.config.loader import load, located
 
@@ -80,44 +83,44 @@ def guarded(
         work(made() if made else load(Path(where)))
     except JmxlakeError as error:
         failed = located(error, str(where)) if isinstance(error, SettingError) else error
-    except _OF_OTHERS:
+    except _REPORTED_ELSEWHERE:
         raise
     except BaseException as error:
         if not error_text.is_fault(error):
             raise
         failed = JmxlakeError(error_text.fault(error))
     if failed is not None:
-        (say or _say)(failed)
+        (report or _print_error)(failed)
     _leave(_code(failed) if failed else 0)
 
 
 def warn(step: Step) -> None:
-    """Say on standard error what is not as it should be."""
+    """Print a failed check on standard error."""
     click.echo(printable(f"{step.name}: {step.found}"), err=True)
 
 
 def fail(error: Exception) -> NoReturn:
-    """End with one line, and exit code 1, or 78 for the configuration."""
-    _say(error)
+    """Print an error as one line, and exit with 1, or 78 for a wrong configuration."""
+    _print_error(error)
     sys.exit(_code(error))
 
 
 def _code(error: Exception) -> int:
-    # systemd starts the agent again after all but this: it waits for a person.
+    # systemd restarts the agent after every code except 78, which a person must fix.
     return os.EX_CONFIG if isinstance(error, ConfigError) else 1
 
 
-def _say(error: Exception) -> None:
+def _print_error(error: Exception) -> None:
     click.echo(f"jmxlake-agent: {printable(str(error))}", err=True)
 
 
 def _leave(code: int) -> NoReturn:
-    """End at once, without waiting for a source that hangs or has not answered yet.
+    """Exit without waiting for sources that have not responded.
 
-    A thread that is still inside Java would meet a Python that is being taken down, and crash.
+    A thread inside Java would crash when Python shuts down.
     """
     for thread in threading.enumerate():
-        # A broker keeps a thread for a connection that is not closed.
+        # A broker keeps a thread for each connection that is not closed.
         if thread.name.startswith("close"):
             thread.join(_CLOSE_SECONDS)
     sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""How figures and names are shown to people: with units, and harmless whatever a name holds."""
+"""Formatting of values and names for people: with units and without control characters."""
 
 import sys
 from collections.abc import Iterable
@@ -14,11 +14,11 @@ from lakehouse.tables.error_text import printable
 
 _SPANS: Final = ((86_400, "d", 3600, "h"), (3600, "h", 60, "m"), (60, "m", 1, "s"))
 _SIZES: Final = ("B", "KiB", "MiB", "GiB", "TiB")
-_PIPE_WIDTH: Final = 400  # a pipe has no width: what reads it wants whole lines
+_PIPE_WIDTH: Final = 400  # a pipe has no width, and its reader needs whole lines
 
 
 def new_table(*columns: str, right: int) -> Table:
-    """An empty table whose cells fold rather than lose anything; one column stands right."""
+    """Return an empty table whose long cells wrap; the column ``right`` is right-aligned."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold underline")
     for column in columns:
         table.add_column(column, overflow="fold")
@@ -27,7 +27,7 @@ def new_table(*columns: str, right: int) -> Table:
 
 
 def show(what: RenderableType) -> None:
-    """Print to the terminal; to a pipe as plain, whole lines."""
+    """Print to a terminal, or as plain, whole lines to a pipe."""
     width = None if sys.stdout.isatty() else _PIPE_WIDTH
     console = Console(width=width, highlight=False, emoji=False, markup=False)
     with console.capture() as captured:
@@ -37,15 +37,15 @@ def show(what: RenderableType) -> None:
 
 
 def subject(series: Series) -> str:
-    """The subject of a series: a partition, topic, client, group, or the broker itself."""
-    place = "-".join(str(one) for one in (series.topic, series.partition) if one is not None)
+    """Return the subject of a series: a partition, topic, client, group or the broker."""
+    place = "-".join(str(part) for part in (series.topic, series.partition) if part is not None)
     named = (("group", series.group), ("user", series.user), ("client", series.client_id))
     words = [f"{word} {name}" for word, name in (*named, *series.labels) if name is not None]
     return printable(", ".join(filter(None, (place, *words))))
 
 
 def amount(value: float | None, unit: str) -> str:
-    """A value with its unit, in the shortest form."""
+    """Return a value with its unit, in the shortest form."""
     if value is None:
         return "idle"
     if unit in ("By", "By/s"):
@@ -62,7 +62,7 @@ def amount(value: float | None, unit: str) -> str:
 
 
 def setting(metric: str, value: float, unit: str) -> str:
-    """A value as ``amount`` formats it; a long time also as a span, a limit of -1 as none."""
+    """Return a value as ``amount`` does, with long times as a duration and -1 as unlimited."""
     if metric.startswith("kafka.topic.retention") and value == -1:
         return "unlimited"
     text = amount(value, unit)
@@ -70,7 +70,7 @@ def setting(metric: str, value: float, unit: str) -> str:
 
 
 def span(seconds: float) -> str:
-    """A duration in its two largest units: 35s, 2m 05s, 1h 02m, 3d 04h."""
+    """Return a duration in its two largest units: 35s, 2m 05s, 1h 02m, 3d 04h."""
     whole = max(0, round(seconds))
     for size, unit, part, smaller in _SPANS:
         if whole >= size:
@@ -79,7 +79,7 @@ def span(seconds: float) -> str:
 
 
 def ranges(numbers: Iterable[int]) -> str:
-    """Ascending numbers as people write them: 0-4, 7, 9-11."""
+    """Return ascending numbers as ranges: 0-4, 7, 9-11."""
     found: list[list[int]] = []
     for number in numbers:
         if found and number == found[-1][-1] + 1:
@@ -90,7 +90,7 @@ def ranges(numbers: Iterable[int]) -> str:
 
 
 def styled(text: str, style: str = "") -> Text:
-    """Text that holds no markup of its own."""
+    """Return a text in a style, without interpreting markup in it."""
     return Text(text, style=style)
 
 

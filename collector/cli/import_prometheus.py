@@ -1,4 +1,4 @@
-"""``jmxlake-agent import prometheus``: the time before the first agent, from Prometheus."""
+"""``jmxlake-agent import prometheus``: history from before the agent was installed."""
 
 from __future__ import annotations
 
@@ -34,61 +34,80 @@ _INSTANT: Final = click.DateTime(
 )
 
 
-@click.group(name="import", short_help="Bring the time before the first agent into the lake.")
-def past() -> None:
-    """Bring the time before the first agent into the lake."""
+@click.group(name="import")
+def import_() -> None:
+    """Import history from before the agent was installed."""
 
 
-@past.command(short_help="Read it from Prometheus, Thanos or Mimir.")
+@import_.command
 @click.argument("url")
 @click.argument("lake")
-@click.option("--from", "start", type=_INSTANT, metavar="TIME", required=True, help="Begin, UTC.")
+@click.option("--from", "start", type=_INSTANT, metavar="TIME", required=True, help="Start (UTC).")
 @click.option(
-    "--to", "end", type=_INSTANT, metavar="TIME", help="End, as when the agent started; else now."
+    "--to", "end", type=_INSTANT, metavar="TIME",
+    help="End (UTC), usually the agent's first start. Default: now.",
+)  # fmt: skip
+@click.option("--cluster", required=True, help="Kafka cluster ID, which exporters do not provide.")
+@click.option("--match", default="", help="Label matchers of the targets, such as 'job=\"kafka\"'.")
+@click.option(
+    "--label", default="instance", show_default=True, help="Label that identifies a broker."
 )
-@click.option("--cluster", required=True, help="Cluster id: no exporter gives it.")
-@click.option("--match", default="", help="Matchers of the targets, such as 'job=\"kafka\"'.")
-@click.option("--label", default="instance", show_default=True, help="In which brokers differ.")
-@click.option("--node", multiple=True, metavar="VALUE=ID", help="If no app-info says who it is.")
-@click.option("--family", multiple=True, default=_FAMILIES, show_default=True, help="Read it.")
-@click.option("--rules-file", type=click.Path(), help="The exporter's configuration.")
-@click.option("--kafka-version", help="What ran there, such as 4.1.0.")
-@click.option("--step", default="15s", show_default=True, help="Between two scrapes, at least.")
-@click.option("--user", help="Whom to log in as.")
-@click.option("--password-file", type=click.Path(), help="With the password alone.")
-@click.option("--ca-file", type=click.Path(), help="Whom to trust for https, as PEM.")
-@click.option("--timeout", default="60s", show_default=True, help="Of one request.")
-@click.option("--options-file", type=click.Path(), help="Storage options of delta-rs, as YAML.")
-@click.option("--tenant", help="Of Mimir (X-Scope-OrgID).")
-@click.option("--state", type=click.Path(), help="Folder for what is under way.")
+@click.option(
+    "--node", multiple=True, metavar="VALUE=ID",
+    help="Broker ID for a label value, if no app-info metric exists. Repeatable.",
+)  # fmt: skip
+@click.option(
+    "--family", multiple=True, default=_FAMILIES, show_default=True,
+    help="Family to import. Repeatable.",
+)  # fmt: skip
+@click.option("--rules-file", type=click.Path(), help="jmx_exporter configuration file.")
+@click.option("--kafka-version", help="Kafka version of the brokers, such as 4.1.0.")
+@click.option(
+    "--step", default="15s", show_default=True, help="Minimum time between two imported scrapes."
+)
+@click.option("--user", help="User name.")
+@click.option("--password-file", type=click.Path(), help="File that contains only the password.")
+@click.option("--ca-file", type=click.Path(), help="CA bundle (PEM) for https.")
+@click.option("--timeout", default="60s", show_default=True, help="Timeout per request.")
+@click.option(
+    "--options-file", type=click.Path(), help="File with delta-rs storage options (YAML)."
+)
+@click.option("--tenant", help="Mimir tenant (X-Scope-OrgID).")
+@click.option("--state", type=click.Path(), help="Working directory.")
 def prometheus(url: str, lake: str, **options: Any) -> None:
-    """Read runs of the past from the API at URL into the tables of LAKE.
+    """Import from Prometheus, Thanos or Mimir.
 
-    Interrupted, it continues when it is run again as before; what the lake has is left out.
+    URL is the address of the API. An interrupted import continues if the same command is run again.
+    Hours that LAKE already has are skipped.
     """
     made = partial(_config, url, lake, options)
     guarded(_WHERE, lambda config: _run(config, options), made=made)
 
 
 def _config(url: str, lake: str, options: Mapping[str, Any], node: str = "0") -> Config:
-    """What an agent of one broker would have as its configuration."""
+    """Return the configuration that an agent of one broker would have."""
     from collector.catalogue import load
     from collector.config.loader import parse
 
-    known = {one.name for one in load().families if one.via == "jmx" and "broker" in one.roles}
+    known = {
+        family.name
+        for family in load().families
+        if family.via == "jmx" and "broker" in family.roles
+    }
     if unknown := sorted({*options["family"]} - known):
-        raise ConfigError(f"--family {unknown[0]}: give one of {', '.join(sorted(known))}")
+        raise ConfigError(f"--family {unknown[0]}: unknown. Use one of {', '.join(sorted(known))}")
     home = os.environ.get("XDG_STATE_HOME") or Path("~/.local/state").expanduser()
     state = Path(options["state"] or f"{home}/jmxlake").absolute()
-    import_ = [options["cluster"], node, lake, options["start"], sorted(options["family"])]
-    name = hashlib.sha256(repr(import_).encode()).hexdigest()[:12]
+    identity = [options["cluster"], node, lake, options["start"], sorted(options["family"])]
+    name = hashlib.sha256(repr(identity).encode()).hexdigest()[:12]
     exporter = {"url": url, **{key: options[key] for key in _OF_SECTION if options[key]}}
     raw = {
         "source": {"node": node, "cluster": options["cluster"], "prometheus": exporter},
         "lake": {"path": lake, "options_file": options["options_file"]},
         "spool": {"path": f"{state}/import-{node}-{name}.db"},
         "families": {
-            one: {"interval": options["step"], "enabled": one in options["family"]} for one in known
+            family: {"interval": options["step"], "enabled": family in options["family"]}
+            for family in known
         },
     }
     return parse(raw, _WHERE)
@@ -102,8 +121,8 @@ def _run(config: Config, options: Mapping[str, Any]) -> None:
     section, now_us = config.source.prometheus, time.time_ns() // 1000
     span = _us(options["start"]), min(_us(options["end"]) or now_us, now_us)
     if section is None or not 0 <= span[0] < span[1]:
-        raise ConfigError("--to: it must be after --from, and --from between 1970 and now")
-    given = dict(one.rpartition("=")[::2] for one in options["node"])
+        raise ConfigError("--to must be after --from, and --from must be between 1970 and now")
+    given = dict(pair.rpartition("=")[::2] for pair in options["node"])
     rules, match = exporter_rules.read(section.rules_file), options["match"]
     with closing(PrometheusApi(section, options["tenant"])) as api:
         empty = list[str]()
@@ -117,9 +136,9 @@ def _run(config: Config, options: Mapping[str, Any]) -> None:
 
 
 def _in_part(past: Past) -> str:
-    """Say that some answers showed a part of the partitions; mostly empty."""
+    """Return a note about incomplete scrapes; empty if all were complete."""
     parts = past.brought + past.failed - past.read
-    return f", {parts:,} of them in part ({past.why})" if parts else ""
+    return f", {parts:,} of them incomplete ({past.why})" if parts else ""
 
 
 def _us(at: datetime | None) -> int:
@@ -129,7 +148,7 @@ def _us(at: datetime | None) -> int:
 def _import(
     config: Config, section: Prometheus, api: PrometheusApi, selector: str, span: tuple[int, int]
 ) -> list[str]:
-    """Import one broker's past; the result says why nothing of it was brought."""
+    """Import the history of one broker; return an error if nothing was imported."""
     from collector.agent import plan
     from collector.agent.backfill import Past, seen
     from collector.delivery.delivery import Delivery
@@ -147,7 +166,9 @@ def _import(
         spool = resources.enter_context(Spool(config.spool.path, config.spool.max_size))
         delays, names = plan.delays(config, catalogue), plan.sources(config)
         recorder = Recorder(spool, names, config.window.us, delays, catalogue.hash)
-        sources = tuple(PastSource(expected, section, api, selector, one) for one, _ in families)
+        sources = tuple(
+            PastSource(expected, section, api, selector, family) for family, _ in families
+        )
         lake = config.lake
         to_lake = Delivery(lake.path, of_lake(lake), spool, recorder, lambda: catalogue)
         past = Past(api, selector, sources, families[0][1], spool, recorder, to_lake)
@@ -160,11 +181,11 @@ def _import(
             lambda at_us: bar.update((at_us - span[0]) // 1_000_000 - bar.pos),
         )
     click.echo(
-        f"{source.name}: {past.brought:,} of {past.read:,} attempts brought something"
+        f"{source.name}: {past.brought:,} of {past.read:,} scrapes had samples"
         f"{_in_part(past)};"
-        f" {past.left_out_us / 3.6e9:,.2f} of {(span[1] - span[0]) / 3.6e9:,.2f} h left out"
+        f" skipped {past.left_out_us / 3.6e9:,.2f} of {(span[1] - span[0]) / 3.6e9:,.2f} h"
     )
     if past.brought or not (past.failed or (past.holes and not past.left_out_us)):
         return []
-    why = past.why or "Prometheus has no scrape of it in that time: correct --from, --to or --match"
-    return [f"{source.name}: nothing was imported: {why}"]
+    why = past.why or "no scrapes in Prometheus for that time. Correct --from, --to or --match"
+    return [f"{source.name}: no data imported: {why}"]

@@ -1,44 +1,63 @@
-"""``jmxlake-agent``: the group of commands beside a broker, and its completion in a shell.
+"""``jmxlake-agent``: the command group of the agent.
 
-Exit codes: 0 well, 1 something is wrong and one line says what, 2 the command was called wrongly,
-78 the configuration is wrong.
+Exit codes: 0 success, 1 an error with its reason in one line, 2 wrong usage, 78 wrong
+configuration.
 """
+
+from typing import Final
 
 import click
 
-from collector.cli.beans import beans
 from collector.cli.check import check
-from collector.cli.command import OneLine
-from collector.cli.import_prometheus import past
-from collector.cli.once import once
+from collector.cli.command import OneLineErrorGroup
+from collector.cli.import_prometheus import import_
+from collector.cli.metrics import metrics
 from collector.cli.run import run
-from collector.cli.shipped_files import config, unit
-from collector.cli.support_bundle import support
+from collector.cli.scrape import scrape
+from collector.cli.shipped_files import config, systemd_unit
+from collector.cli.support_bundle import support_bundle
 from collector.cli.top.command import top
 
+_SECTIONS: Final = {
+    "Run": ("run", "top"),
+    "Set up": ("config", "check", "scrape", "systemd-unit", "completion"),
+    "Inspect": ("metrics", "support-bundle"),
+    "Import": ("import",),
+}
+_RENAMED: Final = {
+    "beans": "metrics",
+    "once": "scrape",
+    "support": "support-bundle",
+    "unit": "systemd-unit",
+}
 
-@click.group(cls=OneLine, context_settings={"help_option_names": ["-h", "--help"]})
+
+@click.group(
+    cls=OneLineErrorGroup, sections=_SECTIONS, renamed=_RENAMED,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)  # fmt: skip
 @click.version_option(package_name="jmxlake")
 def main() -> None:
-    """Read a Kafka broker's JMX beans and keep them, exactly once, in Delta tables."""
+    """Scrape Kafka's JMX metrics and deliver them, exactly once, to Delta tables."""
 
 
-@click.command(short_help="Print the completion script of a shell.")
+@click.command
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def completion(context: click.Context, shell: str) -> None:
-    """Print the completion script of a shell.
+    """Print a shell completion script.
 
     For bash: jmxlake-agent completion bash > /etc/bash_completion.d/jmxlake-agent
     """
-    from click.shell_completion import BashComplete, FishComplete, ZshComplete
+    from click.shell_completion import shell_complete
 
-    script = {"bash": BashComplete, "zsh": ZshComplete, "fish": FishComplete}[shell]
-    group = context.find_root().command
-    click.echo(script(group, {}, "jmxlake-agent", "_JMXLAKE_AGENT_COMPLETE").source())
+    program = context.find_root().command
+    shell_complete(program, {}, "jmxlake-agent", "_JMXLAKE_AGENT_COMPLETE", f"{shell}_source")
 
 
-for _command in (run, once, top, check, beans, past, support, config, unit, completion):
+for _command in (
+    run, top, config, check, scrape, systemd_unit, completion, metrics, support_bundle, import_
+):  # fmt: skip
     main.add_command(_command)
 
 

@@ -1,4 +1,4 @@
-"""One attempt at each family, for commands that say how it is now."""
+"""One scrape of each family, for commands that show the current state."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -25,16 +25,16 @@ from collector.sources.admin.source import ALL, AdminSource
 
 _STALE_US: Final = 30_000_000
 _MORE_LOOKS: Final = 2
-Say = Callable[[Step], None]
+Report = Callable[[Step], None]
 
 
 class Read(NamedTuple):
-    """A family, and how it was read.
+    """A family and its scrape.
 
     Attributes:
-        task: The family, and whose it is.
-        scrape: The attempt; None: its source had not answered, so it was not tried.
-        unknown: Why nothing is known of it; None: it was read.
+        task: The family and its source.
+        scrape: The scrape. None if it was skipped because the source had not responded.
+        unknown: Why the family has no values. None if the scrape succeeded.
     """
 
     task: Task
@@ -43,14 +43,14 @@ class Read(NamedTuple):
 
 
 def attempt(task: Task) -> Scrape:
-    """Read a family once, a history to its end; a history that ends long ago is an error.
+    """Scrape a family once, and a log to its end; a log that ended long ago is an error.
 
-    An answer that shows a part of the partitions is asked again: a leader may just have moved.
+    A response with only some of the partitions is requested again: a leader might have moved.
     """
     scrape = task.scraper.attempt(task.family, task.interval_us)
     for _ in range(_MORE_LOOKS):
         if scrape.answer is not None and scrape.outcome != "ok":
-            task.scraper.close()  # an exporter's answer is shared for a moment
+            task.scraper.close()  # families of an exporter share its last response
             scrape = task.scraper.attempt(task.family, task.interval_us)
     if task.family.via != "metadata_log":
         return scrape
@@ -63,56 +63,57 @@ def attempt(task: Task) -> Scrape:
 
 
 def _stale(answer: Answer, now_us: int) -> str | None:
-    """Why a history that ends long ago does not say how it is now; None: it is of now."""
+    """Return why a log does not show the current state; None if it does."""
     if not answer.moments:
-        return "the log holds nothing that is final yet: does the broker reach the controllers?"
+        return "the log has no committed records. Check that the broker reaches the controllers"
     at_us = answer.moments[-1].at_us
     if now_us - at_us <= _STALE_US:
         return None
     at = datetime.fromtimestamp(at_us / 1e6, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     return (
-        f"as of {at}, {span((now_us - at_us) / 1e6)} old: is the broker up, and does it reach the"
-        " controllers?"
+        f"the newest record is of {at}, {span((now_us - at_us) / 1e6)} ago. Check that the broker"
+        " is running and reaches the controllers"
     )
 
 
-def found(config: Config, say: Say) -> Config:
-    """The configuration with the sources that are to be found.
+def found(config: Config, report: Report) -> Config:
+    """Return the configuration with all discovered sources.
 
     Args:
-        config: What is asked for.
-        say: Called for each that is not found.
+        config: The configuration.
+        report: Called for each source that discovery does not find.
     """
     discovery = Discovery()
     discovery.look(config)
     for sought, why in discovery.problems.items():
-        say(Step(sought, why, ok=False))
+        report(Step(sought, why, ok=False))
     return discovery.found(config)
 
 
-def read_all(config: Config, loaded: Catalogue, say: Say) -> list[Read]:
-    """One attempt at every family of every source; who does not answer is tried once only.
+def read_all(config: Config, loaded: Catalogue, report: Report) -> list[Read]:
+    """Scrape every family of every source; a source that does not respond is tried once.
 
     Args:
-        config: What is asked for, with all sources found.
+        config: The configuration with all discovered sources.
         loaded: The catalogue.
-        say: Called at once for each place, and for each reason why a family could not be read.
+        report: Called immediately for each connection, and for each reason why a scrape failed.
 
     Raises:
         ConfigError: As for ``plan.scrapers`` and ``plan.tasks``.
     """
     read: list[Read] = []
-    for one in config.each():
-        name = one.source.name if len(config.each()) > 1 else ""
-        read += _read_source(replace_struct(one, sources=None), loaded, partial(_say_of, name, say))
+    for source in config.each():
+        name = source.source.name if len(config.each()) > 1 else ""
+        single = replace_struct(source, sources=None)
+        read += _read_source(single, loaded, partial(_report_of, name, report))
     return read
 
 
-def _say_of(source: str, say: Say, step: Step) -> None:
-    say(step._replace(name=f"{source} {step.name}".lstrip()))
+def _report_of(source: str, report: Report, step: Step) -> None:
+    report(step._replace(name=f"{source} {step.name}".lstrip()))
 
 
-def _read_source(config: Config, loaded: Catalogue, say: Say) -> list[Read]:
+def _read_source(config: Config, loaded: Catalogue, report: Report) -> list[Read]:
     name, sources = config.source.name, open_sources(config)
     held = plan.held_uploads(config, sources)
     scrapers = {
@@ -123,51 +124,55 @@ def _read_source(config: Config, loaded: Catalogue, say: Say) -> list[Read]:
     read: list[Read] = []
     for place in dict.fromkeys(task.family.via for task in tasks):
         own = [task for task in tasks if task.family.via == place]
-        # Those with a connection of their own go to the same place, and have more time.
-        own.sort(key=lambda one: one.via != place)
+        # Families on a separate connection to the same place have a longer timeout.
+        own.sort(key=lambda task: task.via != place)
         where = next(iter(config.source.transports)) if place == "jmx" else place
-        read += _read_place(where, own, sources.get(place), say)
+        read += _read_place(where, own, sources.get(place), report)
     if isinstance(admin := sources.get("admin"), AdminSource):
-        _compare_delays([one.task.family for one in read], plan.delays(config, loaded), admin, say)
+        families = [family.task.family for family in read]
+        _compare_delays(families, plan.delays(config, loaded), admin, report)
     return read
 
 
 def _compare_delays(
-    families: Iterable[Family], known: Mapping[str, Delays], source: AdminSource, say: Say
+    families: Iterable[Family], known: Mapping[str, Delays], source: AdminSource, report: Report
 ) -> None:
-    """Warn where the broker's settings make its beans later, or less late, than is configured."""
+    """Warn if the broker's settings imply another delay of its metrics than configured."""
     try:
         true = source.delays()
     except JmxlakeError:
-        return  # the families have said so
+        return  # the scrapes of the families report it
     for family in families:
         for key, place in (("memory", 0), ("refresh", 1)):
-            wanted = {known[one.name][place] for one in family.metrics if one.name in known} - {0}
+            names = {metric.name for metric in family.metrics} & known.keys()
+            wanted = {known[name][place] for name in names} - {0}
             if true[place] and wanted and wanted != {true[place]}:
                 is_, should = (f"{us / 1e6:g}s" for us in (max(wanted), true[place]))
-                found = f"families.{family.name}.{key} is {is_}; by the broker's settings {should}"
-                say(Step("warning", found, ok=True))
+                found = f"families.{family.name}.{key} is {is_}. The broker's settings: {should}"
+                report(Step("warning", found, ok=True))
 
 
-def _read_place(name: str, tasks: list[Task], source: Source | None, say: Say) -> Iterator[Read]:
-    said, answers = set[str](), True
+def _read_place(
+    name: str, tasks: list[Task], source: Source | None, report: Report
+) -> Iterator[Read]:
+    reported, responds = set[str](), True
     for number, task in enumerate(tasks):
-        scrape = attempt(task) if answers else None
+        scrape = attempt(task) if responds else None
         if scrape is not None and number == 0:
-            say(_met(name, source, scrape))
-            answers = scrape.identity is not None
-        if scrape is None or not answers:
-            yield Read(task, scrape, f"{name} did not answer")
+            report(_met(name, source, scrape))
+            responds = scrape.identity is not None
+        if scrape is None or not responds:
+            yield Read(task, scrape, f"{name} did not respond")
             continue
         why = None if scrape.outcome == "ok" else scrape.error or scrape.outcome
-        if why is not None and why not in said:
-            said.add(why)
-            say(Step(f"family {task.family.name}", why, ok=False))
+        if why is not None and why not in reported:
+            reported.add(why)
+            report(Step(f"family {task.family.name}", why, ok=False))
         yield Read(task, scrape, why)
 
 
 def _met(name: str, source: Source | None, scrape: Scrape) -> Step:
-    """The step of a source's first answer; for Admin, whether the cluster has the node."""
+    """Return the check of a source's first response; for the Admin API also check the node."""
     identity = scrape.identity
     if identity is None:
         return Step(name, scrape.error or scrape.outcome, ok=False)
@@ -180,8 +185,8 @@ def _met(name: str, source: Source | None, scrape: Scrape) -> Step:
     try:
         known = source.cluster().has(int(node))
     except JmxlakeError as error:
-        return Step(name, f"{cluster}; whether node {node} is in it: {error}", ok=False)
+        return Step(name, f"{cluster}; cannot check node {node}: {error}", ok=False)
     if known is False:
-        found = f"{cluster} has no broker {node}, live or fenced: is source.node right?"
+        found = f"{cluster} does not have a broker {node}, live or fenced. Correct source.node"
         return Step(name, found, ok=False)
     return Step(name, f"{cluster}, with broker {node}" if known else cluster, ok=True)

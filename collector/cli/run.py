@@ -1,14 +1,17 @@
-"""``jmxlake-agent run``: the agent itself, until SIGTERM or Ctrl-C."""
+"""``jmxlake-agent run``: the agent, and its dry run."""
 
 from __future__ import annotations
 
+import json
 import platform
 import resource
 import signal
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
@@ -20,6 +23,8 @@ import click
 from collector.cli.command import CONFIG, JSON, fail, guarded
 from collector.errors import JmxlakeError
 from collector.sources.java import crash_reports
+from lakehouse.tables import EVENTS, RUNS, SCRAPES
+from lakehouse.tables.error_text import printable
 
 if TYPE_CHECKING:
     from collector.agent.agent import Agent
@@ -32,9 +37,10 @@ if TYPE_CHECKING:
 _FOUND = "sources"
 Handler = Callable[..., object] | signal.Handlers
 _HEEDED = [signal.SIGHUP, signal.SIGUSR1]
+_COUNTED = ((RUNS, "start", "metric"), (SCRAPES, "start", "family"), (EVENTS, "at", "kind"))
 
 
-@click.command(short_help="Read on schedule until SIGTERM or Ctrl-C.")
+@click.command
 @CONFIG
 @JSON
 @click.option(
@@ -42,41 +48,41 @@ _HEEDED = [signal.SIGHUP, signal.SIGUSR1]
     type=click.Choice(["debug", "info", "warning", "error"]),
     default="info",
     show_default=True,
-    help="The least that is logged; debug brings the tracebacks of unexpected errors.",
+    help="Minimum log level. debug includes tracebacks.",
 )
 @click.option(
     "--dry-run",
     "windows",
     type=click.IntRange(1),
     metavar="N",
-    help="Read for N windows, print the rows that would be written, and write nothing.",
+    help="Scrape for N windows and print the rows without writing them.",
 )
 @click.option(
     "--new-lake",
     is_flag=True,
-    help="Accept another lake at lake.path, at this start alone; without it delivery waits for the"
-    " tables that it knows.",
+    help="Accept another lake at lake.path, for this start only. Otherwise the agent delivers"
+    " only to its previous tables.",
 )
 def run(path: Path, *, as_json: bool, log_level: str, windows: int | None, new_lake: bool) -> None:
-    """Read on schedule until SIGTERM or Ctrl-C; then deliver what is left.
+    """Scrape on schedule until SIGTERM or Ctrl-C.
 
-    SIGHUP reads the configuration and the catalogue again; SIGUSR1 writes what all threads do
-    into a file beside the spool.
+    At its end the agent delivers the remaining batches. SIGHUP reloads configuration and catalogue.
+    SIGUSR1 writes the stacks of all threads to a file next to the spool.
     """
     if platform.system() != "Linux":
-        fail(JmxlakeError("run: the agent runs on Linux only; check --offline works here, too"))
+        fail(JmxlakeError("run: the agent requires Linux. On this system, use check --offline"))
     from collector.telemetry import memory
 
-    memory.configure_malloc()  # before anything large is imported, and before there are threads
-    with suppress(OSError):  # where the unit forbids the call, it has set the limit itself
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a core dump would hold passwords
+    memory.configure_malloc()  # before large imports and before the first thread
+    with suppress(OSError):  # a unit that forbids the call sets the limit itself
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a core dump would contain passwords
     from collector.telemetry import logs
 
     logs.configure(as_json=as_json, level=log_level)
-    _on_signals(_HEEDED, signal.SIG_IGN)  # until there is something to reload or to write
-    say = (lambda error: logs.error("agent ended", error=str(error))) if as_json else None
+    _on_signals(_HEEDED, signal.SIG_IGN)  # until the agent can handle them
+    report = (lambda error: logs.error("agent ended", error=str(error))) if as_json else None
     options = {"as_json": as_json, "new_lake": new_lake}
-    guarded(path, lambda config: _run(path, config, windows, **options), say)
+    guarded(path, lambda config: _run(path, config, windows, **options), report)
 
 
 def _run(path: Path, config: Config, windows: int | None, *, as_json: bool, new_lake: bool) -> None:
@@ -85,7 +91,6 @@ def _run(path: Path, config: Config, windows: int | None, *, as_json: bool, new_
     from collector.agent.discovery import Discovery
     from collector.agent.reload import Reload
     from collector.agent.schedule import phase_us
-    from collector.cli.dry_run import DryRun
     from collector.clock import SystemClock
     from collector.spool.recorder import Recorder
     from collector.spool.spool import Spool
@@ -121,16 +126,16 @@ def _run(path: Path, config: Config, windows: int | None, *, as_json: bool, new_
         agent.stats.crashes.inc(len(crash_reports.every(spool_path)))
         if config.health.port:
             resources.callback(_serve_health(config, agent, spool, recorder).close)
-        _handle_signals(stop, reload, spool_path)  # after the JVM, which sets handlers of its own
+        _handle_signals(stop, reload, spool_path)  # after the JVM has set its own handlers
         agent.run(stop, reload, _about(config, catalogue.hash), crash_reports.new(spool_path))
-        # All is kept; a second signal must not look like a crash.
+        # All data is stored, so a second signal must not look like a crash.
         _on_signals([*_HEEDED, signal.SIGTERM, signal.SIGINT], signal.SIG_IGN)
     if dry is not None:
         dry.show(as_json=as_json)
 
 
 def _apart(config: Config, folder: Path) -> Config:
-    """The configuration of a dry run: own spool, no health server, beside a running agent."""
+    """Return the configuration of a dry run: its own spool and no health server."""
     from msgspec.structs import replace
 
     spool = replace(config.spool, path=folder / "spool.db")
@@ -157,7 +162,7 @@ def _about(config: Config, catalogue: str) -> dict[str, str]:
         "version": version("jmxlake"),
         "config": fingerprint(config),
         "catalogue": catalogue,
-        "source": ", ".join(one.source.name for one in config.each()),
+        "source": ", ".join(source.source.name for source in config.each()),
         "lake": scrubbed(config.lake.path, []),
         "health": f"{host}:{port}" if port else "off",
     }
@@ -176,22 +181,66 @@ def _serve_health(config: Config, agent: Agent, spool: Spool, recorder: Recorder
 
 
 def deferred(work: Callable[[], object]) -> Callable[..., None]:
-    """A handler that has another thread do it: a signal may come while a lock is held.
+    """Return a signal handler that runs ``work`` in another thread.
+
+    A signal can arrive while the main thread holds a lock.
 
     Args:
-        work: What is done at each signal; it raises nothing.
+        work: The work for each signal. It must not raise an error.
     """
-    asked: SimpleQueue[None] = SimpleQueue()  # whose ``put`` may be interrupted by itself
+    requests: SimpleQueue[None] = SimpleQueue()  # its ``put`` is reentrant
 
     def wait() -> None:
         while True:
-            asked.get()
+            requests.get()
             work()
 
     threading.Thread(target=wait, daemon=True, name="signals").start()
-    return lambda *_: asked.put(None)
+    return lambda *_: requests.put(None)
 
 
 def _on_signals(signals: list[signal.Signals], handler: Handler) -> None:
     for number in signals:
         signal.signal(number, handler)
+
+
+class DryRun:
+    """A delivery that counts rows instead of writing them.
+
+    Args:
+        spool: The agent's spool.
+        window_us: Window length (µs).
+        windows: Number of whole windows to count.
+        stop: Event that the dry run sets after the last window.
+    """
+
+    def __init__(self, spool: Spool, window_us: int, windows: int, stop: threading.Event) -> None:
+        self._spool, self._window_us = spool, window_us
+        self._rows = Counter[tuple[int, str, str]]()
+        now_us = time.time_ns() // 1_000
+        self._first_us = now_us - now_us % window_us + window_us
+        self._end_us = self._first_us + windows * window_us
+        timer = threading.Timer((self._end_us - now_us) / 1e6, stop.set)
+        timer.daemon = True
+        timer.start()
+
+    def deliver_next(self) -> int:
+        """Count the oldest batches and remove them; return their number."""
+        waiting = self._spool.waiting(1 << 20)
+        for numbered in waiting:
+            for table, at, name in _COUNTED:
+                for row in numbered.batch.rows.get(table.name, ()):
+                    at_us = row[table.positions[at]]
+                    start_us = at_us - at_us % self._window_us
+                    self._rows[start_us, table.name, row[table.positions[name]]] += 1
+            self._spool.acknowledge(numbered.number)
+        return len(waiting)
+
+    def show(self, *, as_json: bool) -> None:
+        """Print one line per whole window, table, and metric, family or event kind."""
+        for (start_us, table, name), rows in sorted(self._rows.items()):
+            if self._first_us <= start_us < self._end_us:
+                at = datetime.fromtimestamp(start_us / 1e6, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+                row = {"window": at, "table": table, "name": name, "rows": rows}
+                line = f"{at}  {rows:>9,}  bronze/{table}  {printable(name)}"
+                click.echo(json.dumps(row) if as_json else line)

@@ -1,24 +1,28 @@
-"""``jmxlake-agent config`` and ``unit``: files that ship with the package, printed to be edited."""
+"""``jmxlake-agent config`` and ``systemd-unit``: files of the package, printed for editing."""
 
 from pathlib import Path
 
 import click
 
 
-@click.command(short_help="Print the reference configuration, with every key.")
+@click.command
 def config() -> None:
-    """Print the reference configuration, every key with its default, for you to edit."""
+    """Print the reference configuration with all keys.
+
+    Each key has its default value.
+    """
     click.echo(_shipped("agent.yaml"), nl=False)
 
 
-@click.command(short_help="Print the unit for systemd.")
-@click.option("--template", is_flag=True, help="For several agents of a host: one unit for all.")
-def unit(*, template: bool) -> None:
-    """Print the unit for systemd.
+@click.command("systemd-unit")
+@click.option("--template", is_flag=True, help="Print a template unit for several agents per host.")
+def systemd_unit(*, template: bool) -> None:
+    """Print the systemd unit.
 
-    For several agents of a host, write jmxlake-agent unit --template into
-    /etc/systemd/system/jmxlake-agent@.service: then jmxlake-agent@NAME reads /etc/jmxlake/NAME.yaml
-    and keeps its spool in /var/lib/jmxlake/NAME.db. Each needs a health.port of its own.
+    For several agents per host, write the output of jmxlake-agent systemd-unit --template to
+    /etc/systemd/system/jmxlake-agent@.service. The unit jmxlake-agent@NAME then reads
+    /etc/jmxlake/NAME.yaml and stores its spool in /var/lib/jmxlake/NAME.db. Each agent needs its
+    own health.port.
     """
     text = _shipped("systemd/jmxlake-agent.service")
     if template:
@@ -31,7 +35,7 @@ def unit(*, template: bool) -> None:
 
 
 def _shipped(name: str) -> str:
-    """A file of deploy/: of the checkout, where the package is run from one, else as installed."""
+    """Return a file of deploy/ from the checkout, or from the installed package."""
     import sysconfig
 
     checkout = Path(__file__).parents[2] / "deploy"

@@ -1,4 +1,4 @@
-"""``jmxlake-agent support``: one file for a person who helps, without secrets."""
+"""``jmxlake-agent support-bundle``: one file for a bug report, without secrets."""
 
 from __future__ import annotations
 
@@ -30,19 +30,23 @@ _LOG_LINES = 2_000
 _SECONDS = 5.0
 _DUMP_BYTES = 10_000_000
 _PAGES = ("metrics", "healthz", "readyz")
-_COARSE = 0.1  # a file is dated by a clock that ticks seldom
+_COARSE = 0.1  # resolution of file timestamps
 
 
-@click.command(short_help="Collect versions, log and state for support, without secrets.")
+@click.command("support-bundle")
 @CONFIG
-@click.option("--unit", default="jmxlake-agent", show_default=True, help="Whose journal to take.")
+@click.option(
+    "--unit", default="jmxlake-agent", show_default=True,
+    help="systemd unit whose journal to include.",
+)  # fmt: skip
 @click.argument("file", type=click.Path(path_type=Path))
-def support(path: Path, unit: str, file: Path) -> None:
-    """Write a support bundle to FILE, a tar.gz that must not exist yet.
+def support_bundle(path: Path, unit: str, file: Path) -> None:
+    """Collect versions, logs and state for a bug report.
 
-    It has versions, the configuration without secrets, the last lines of the journal, the answers
-    of the health server, the files beside the spool, what the agent's threads do, and the heads of
-    crash reports. It has names of topics where the log has them: look into it before you send it.
+    FILE is a new tar.gz file. It contains versions, the configuration and the last lines of the
+    journal. It also contains responses of the health server, a list of the spool's files, thread
+    stacks, and the heads of crash reports. It does not contain secrets, but it can contain topic
+    names from the log: check it before you send it.
     """
 
     def work(config: Config) -> None:
@@ -61,14 +65,14 @@ def support(path: Path, unit: str, file: Path) -> None:
                     info.size, info.mode, info.mtime = len(content), 0o600, int(time.time())
                     bundle.addfile(info, io.BytesIO(content))
         except OSError as error:
-            raise JmxlakeError(f"{file}: {error.strerror}: name a new file") from None
+            raise JmxlakeError(f"{file}: {error.strerror}. Choose a new file") from None
         click.echo(f"{file}: {', '.join(parts)}")
 
     guarded(path, work)
 
 
 def _versions() -> str:
-    packages = sorted(f"{one.name} {one.version}" for one in distributions())
+    packages = sorted(f"{package.name} {package.version}" for package in distributions())
     return "\n".join([platform.platform(), f"Python {platform.python_version()}", *packages])
 
 
@@ -76,7 +80,7 @@ def _configuration(config: Config) -> str:
     import msgspec
 
     shown = msgspec.to_builtins(config, enc_hook=str)
-    # An option may hold a password: its name is enough.
+    # The value of an option can be a password.
     names = [option.partition("=")[0] for option in shlex.split(config.java.options)]
     return json.dumps(_without_secrets({**shown, "java": {"options": names}}), indent=2)
 
@@ -107,20 +111,20 @@ def _asked(config: Config, name: str) -> str:
             connection.request("GET", f"/{name}")
             return connection.getresponse().read().decode()
     except (OSError, HTTPException) as error:
-        return f"no answer: {error}"
+        return f"no response: {error}"
 
 
 def _beside(spool: Path) -> str:
     from collector.sources.java import crash_reports
 
-    files = ((one.name, one.stat()) for one in sorted(spool.parent.glob(f"{spool.name}*")))
-    lines = [f"{name} {of.st_size} B, mode {of.st_mode & 0o777:o}" for name, of in files]
-    lines += [f"{one.path.name}: {one.cause}" for one in crash_reports.every(spool)]
+    files = ((file.name, file.stat()) for file in sorted(spool.parent.glob(f"{spool.name}*")))
+    lines = [f"{name} {stat.st_size} B, mode {stat.st_mode & 0o777:o}" for name, stat in files]
+    lines += [f"{report.path.name}: {report.cause}" for report in crash_reports.every(spool)]
     return "\n".join(lines)
 
 
 def _threads(spool: Path) -> str:
-    """The stacks that the running agent writes at SIGUSR1, if it can be signalled."""
+    """Return the thread stacks that the running agent writes at SIGUSR1."""
     from collector.telemetry import thread_dump
 
     file, asked = thread_dump.file_beside(spool), time.time() - _COARSE
@@ -133,18 +137,18 @@ def _threads(spool: Path) -> str:
             time.sleep(0.05)
     except (OSError, UnreadableFileError) as error:
         return f"no threads: {error}"
-    return f"no threads: process {holder} wrote none within {_SECONDS:g} s"
+    return f"no threads: process {holder} did not write a file within {_SECONDS:g} s"
 
 
 def _holder(lock: Path) -> int:
-    """The process that holds the spool, as the kernel lists it.
+    """Return the ID of the process that the kernel lists as the owner of the spool's lock.
 
     Raises:
-        OSError: There is none.
+        OSError: No process holds the lock.
     """
     inode = lock.stat().st_ino
     for line in Path("/proc/locks").read_text("ascii").splitlines():
         _, kind, *_, pid, place, _, _ = line.split()
         if kind == "FLOCK" and place.endswith(f":{inode}"):
             return int(pid)
-    raise ProcessLookupError("no agent runs on this spool")
+    raise ProcessLookupError("no agent uses this spool")

@@ -1,7 +1,7 @@
-"""Why a bean is absent, from the catalogue and from what the broker reports of itself.
+"""Reasons why an MBean is absent, from the catalogue and from the broker's own metrics.
 
-Absent is not zero, and mostly not wrong either: many beans appear with their first use. A bean
-without such a reason is missing, and a person must look.
+Absent is not zero, and usually not an error: many MBeans appear with their first use. An MBean
+without such a reason is missing, and a person must find the cause.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,33 +14,36 @@ State = Literal["found", "wrong", "absent", "missing", "unknown"]
 
 _LED_BEAN: Final = "kafka.broker.led_partitions"
 _NEEDS: Final = {
-    "quota": "no quota of its kind is set, or nothing came under one in the last hour",
-    "tiering": "tiered storage is switched off, no topic here is tiered, or it was not used yet",
-    "plugin": "no such plugin is loaded in the broker, or it was not used yet",
-    "draft": "a draft that no Kafka release has; some brokers that were patched early do",
-    "traffic": "nothing of the kind has happened since the broker started",
-    "partition": "the broker holds or leads no partition with this bean",
-    "topic": "reported by the leader of a topic's partition 0, and this broker leads none",
-    "group": "no consumer group has committed to a partition that is led here",
-    "client": "no client of this kind lives in this JVM",
-    "reporter": "reported by the two live brokers with the lowest ids only",
+    "quota": "no quota of its kind is set, or no client was subject to it in the last hour",
+    "tiering": "tiered storage is disabled, no topic is tiered, or tiering was not used yet",
+    "plugin": "the broker has not loaded the plugin, or has not used it yet",
+    "draft": "a draft that no Kafka release contains; some patched brokers have it",
+    "traffic": "no such event since the broker started",
+    "partition": "the broker does not hold or lead a partition with this MBean",
+    "topic": "the leader of a topic's partition 0 reports it, and this broker leads none",
+    "group": "no consumer group has committed to a partition that this broker leads",
+    "client": "no client of this kind runs in this JVM",
+    "reporter": "only the two live brokers with the lowest IDs report it",
 }
 
 _BEAN_MISSING: Final = (
-    "it should be there: metrics.jmx.exclude or an exporter's rules hide it, or its object name is"
-    " mistyped"
+    "expected, but metrics.jmx.exclude or an exporter's rules hide it, or its object name is wrong"
 )
-_LED_MISSING: Final = f"{_BEAN_MISSING}; or they hide InSyncReplicasCount, which shows the leaders"
-_LOG_MISSING: Final = "it should be there: is metadata_log.folder the one that the broker writes?"
-_ADMIN_MISSING: Final = "it should be there: may the principal of the agent describe it?"
+_LED_MISSING: Final = f"{_BEAN_MISSING}; or they hide InSyncReplicasCount, which identifies leaders"
+_LOG_MISSING: Final = (
+    "expected: check that metadata_log.folder is the folder that the broker writes"
+)
+_ADMIN_MISSING: Final = (
+    "expected: check that the agent's principal has the permission to describe it"
+)
 
 
 class Facts(NamedTuple):
-    """Facts of the broker beside the metric in question; None: not known.
+    """Facts about the broker. None: not known.
 
     Attributes:
-        version: Its Kafka version.
-        leads: How many partitions it leads.
+        version: Kafka version.
+        leads: Number of partitions that it leads.
     """
 
     version: str | None = None
@@ -51,11 +54,10 @@ class Finding(NamedTuple):
     """The result for one metric.
 
     Attributes:
-        state: ``found``; ``wrong``: found, but this version reports it wrongly; ``absent``: not
-            there and that is as it should be; ``missing``: not there and it should be;
-            ``unknown``: it could not be read.
-        beans: How many series there are.
-        why: One line for a person; empty where it was found.
+        state: ``found``, or ``wrong`` if this version reports wrong values. ``absent`` is for a
+            good reason, ``missing`` is without a reason. ``unknown``: the scrape failed.
+        beans: Number of series.
+        why: Reason, in one line. Empty if found.
     """
 
     state: State
@@ -64,7 +66,7 @@ class Finding(NamedTuple):
 
 
 def facts(scrapes: Iterable[Scrape]) -> Facts:
-    """Version and led partitions, from the successful scrapes of a broker."""
+    """Return version and number of led partitions from the successful scrapes of a broker."""
     version: str | None = None
     leads: int | None = None
     for scrape in scrapes:
@@ -76,13 +78,13 @@ def facts(scrapes: Iterable[Scrape]) -> Facts:
 
 
 def counts(scrape: Scrape) -> Mapping[str, int]:
-    """Series by metric in one scrape; those of ``__other__`` count as one."""
+    """Return the number of series by metric in a scrape; ``__other__`` counts as one."""
     readings = scrape.answer.readings if scrape.answer else ()
     return {reading.metric: len(reading.zeros) + len(reading.values) for reading in readings}
 
 
 def finding(metric: Metric, beans: int, known: Facts, via: str = "") -> Finding:
-    """The finding of a metric whose family was read ``via`` one of the ways of the catalogue."""
+    """Return the finding of a metric; ``via`` is the transport of its family."""
     if beans:
         wrong = metric.wrong_in(known.version)
         return Finding("wrong" if wrong else "found", beans, wrong or "")
@@ -97,17 +99,17 @@ def _version(metric: Metric, version: str | None) -> str | None:
     if version is None:
         return None
     if metric.first and version_key(version) < version_key(metric.first):
-        return f"needs Kafka {metric.first} or later; this is {version}"
+        return f"requires Kafka {metric.first} or later; the broker has {version}"
     if metric.last and version_key(version) > version_key(metric.last):
-        return f"gone since Kafka {metric.last}; this is {version}"
+        return f"removed after Kafka {metric.last}; the broker has {version}"
     return None
 
 
 def _need(metric: Metric, known: Facts) -> str | None:
     if metric.call and metric.kind == "counter":
-        return "derived by the agent from two readings"
+        return "the agent derives it from two scrapes"
     if metric.above is not None:
-        return f"nothing is above {metric.above:,g}, or it is not known"
+        return f"no value is above {metric.above:,g}, or the values are unknown"
     if metric.needs == "partition" and known.leads:
-        return None  # it leads partitions, and yet no series of them is there
+        return None  # the broker leads partitions, but no series of them exists
     return _NEEDS[metric.needs] if metric.needs else None

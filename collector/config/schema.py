@@ -96,7 +96,7 @@ class Limits(Section, frozen=True):
 
     Attributes:
         window_rows: Rows of bronze/runs per window.
-        memory: Resident memory of the agent. Set it below the limit of its unit or pod.
+        memory: Anonymous memory of the agent. Set it below the limit of its unit or pod.
     """
 
     window_rows: Annotated[int, msgspec.Meta(ge=1_000, le=1_000_000_000)] = 200_000

@@ -1,4 +1,4 @@
-"""The agent's own account: what became of every attempt to read one family."""
+"""Scrape log: the outcome of every scrape of one family, as rows of bronze/scrapes."""
 
 from operator import attrgetter
 from typing import Final
@@ -10,7 +10,7 @@ from collector.sources.base.error_mapping import NOTHING_LISTENS
 
 
 class AttemptSpan(msgspec.Struct):
-    """A run of attempts that ended alike; times in microseconds."""
+    """Interval of scrapes with the same outcome. Times are microseconds."""
 
     family: str
     outcome: Outcome
@@ -28,17 +28,17 @@ class AttemptSpan(msgspec.Struct):
 
 
 _HOW: Final = attrgetter("outcome", "error", "interval_us", "max_gap_us", "kafka_version")
-"""In what attempts of one account are alike."""
+"""Equal values of all scrapes in one interval."""
 
 
 class AttemptTrack(msgspec.Struct):
-    """The account that is open for one family, and those that are closed."""
+    """Scrape log of one family: its open interval and its closed intervals."""
 
     open: AttemptSpan | None = None
     closed: list[AttemptSpan] = msgspec.field(default_factory=list)
 
     def attempt(self, scrape: Scrape, max_gap_us: int) -> None:
-        """Enter one attempt: as it was answered where it went well, as it was asked where not."""
+        """Record a scrape, at its response if it succeeded, otherwise at its request."""
         at_us = scrape.answered_us if scrape.outcome == "ok" else scrape.asked_us
         version = scrape.identity.kafka_version if scrape.identity else None
         new = AttemptSpan(
@@ -59,15 +59,18 @@ class AttemptTrack(msgspec.Struct):
 
     @property
     def may_be_down(self) -> bool:
-        """Whether the next success may prove that there was no process: see ``_prove_down``."""
-        last = next((one for one in (self.open, *reversed(self.closed)) if _is_attempt(one)), None)
+        """True if the next success can prove that no process was running (``_prove_down``)."""
+        last = next(
+            (account for account in (self.open, *reversed(self.closed)) if _is_attempt(account)),
+            None,
+        )
         return last is not None and _found_closed(last)
 
     def _prove_down(self, started_us: int) -> None:
-        """A process started after another's port was found closed: in between there was none.
+        """Set the outcome ``down`` between a closed port and the start of the next process.
 
-        The port must have answered before: one that never did may be the wrong one. What is sealed
-        already stays as it is.
+        The port must have answered before, otherwise it can be the wrong port. Closed windows do
+        not change.
         """
         down = []
         for account in reversed(self.closed):
@@ -86,7 +89,7 @@ class AttemptTrack(msgspec.Struct):
             account.outcome = "down"
 
     def skip(self, scrape: Scrape, window_us: int, max_gap_us: int) -> None:
-        """Enter a tick at which nothing was asked; it is no attempt and ends no run."""
+        """Record a tick without a request. It does not end a run."""
         until_us = scrape.tick_us + scrape.interval_us
         cut_us = scrape.tick_us - scrape.tick_us % window_us + window_us
         skipped = AttemptSpan(
@@ -96,21 +99,21 @@ class AttemptTrack(msgspec.Struct):
         self.closed.append(skipped)
 
     def cut(self, window_us: int) -> None:
-        """End the open account at a window's start and carry it over without attempts."""
+        """Split the open interval at a window start. The new part has no scrapes yet."""
         run = self.open
         if run is not None and run.start < window_us:
             self.stop(window_us)
             self.open = _uncounted(run, window_us, window_us)
 
     def stop(self, end_us: int) -> None:
-        """End the open account."""
+        """End the open interval."""
         if self.open is not None and end_us > self.open.start:
             self.open.end = end_us
             self.closed.append(self.open)
         self.open = None
 
     def take_before(self, instant_us: int) -> list[AttemptSpan]:
-        """Remove and return the closed accounts that start before an instant."""
+        """Remove and return the closed intervals that start before an instant."""
         taken = [account for account in self.closed if account.start < instant_us]
         self.closed = [account for account in self.closed if account.start >= instant_us]
         return taken
@@ -121,11 +124,11 @@ def _is_attempt(account: AttemptSpan | None) -> bool:
 
 
 def _found_closed(account: AttemptSpan) -> bool:
-    """Whether the port of a process was found closed."""
+    """Return True if the port of the process was closed."""
     return account.outcome == "refused" and NOTHING_LISTENS in (account.error or "")
 
 
 def _uncounted(of: AttemptSpan, start: int, end: int) -> AttemptSpan:
-    """An account of how these attempts ended, at another time and without any of them."""
+    """Return an interval with the same outcome, at another time and without scrapes."""
     how = of.interval_us, of.max_gap_us, of.kafka_version, of.error
     return AttemptSpan(of.family, of.outcome, start, end, *how)

@@ -1,4 +1,4 @@
-"""Rows of the bronze tables that a sealed window gives, in batches as the spool keeps them."""
+"""Rows of the bronze tables from closed windows, in batches for the spool."""
 
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice
@@ -15,7 +15,7 @@ from lakehouse import tables
 Row = tuple[Any, ...]
 
 MAX_ROWS: Final = 20_000
-"""Rows of one batch: it is unpacked, sorted and written as one, at 1.3 KB a row."""
+"""Maximum rows of one batch. A batch is sorted and written in memory, with 1.3 KB per row."""
 _SET, _CLUSTER = (tables.RUNS.positions[name] for name in ("members", "cluster"))
 _DAY_US: Final = 86_400_000_000  # ``date`` is the number of days since the epoch
 
@@ -23,12 +23,12 @@ _DAY_US: Final = 86_400_000_000  # ``date`` is the number of days since the epoc
 class Batch(msgspec.Struct):
     """Rows by table name, in the order of the table's columns, without agent and batch number.
 
-    Rows of ``members`` are the sets to which the runs refer, whether the lake has them or not.
+    Rows of ``members`` are all sets of the runs, also sets that the lake has.
 
     Attributes:
-        rows: The rows.
-        start_us: The first instant of which they are, in microseconds since the epoch.
-        end_us: The last.
+        rows: Rows by table.
+        start_us: First instant of the rows (µs since the epoch).
+        end_us: Last instant of the rows.
     """
 
     rows: dict[str, list[Row]]
@@ -48,20 +48,20 @@ Part = tuple[SealedRows, Origin]
 
 
 def batches_of(parts: Sequence[Part], max_rows: int = MAX_ROWS) -> Iterator[Batch]:
-    """The rows for what was sealed together, in batches of so many; none where nothing was.
+    """Yield the rows of windows that were closed together, in batches.
 
-    Accounts come last: the lake must not say that a time is known before it has all its runs.
+    The scrape log comes last: the lake must have all runs of a time before it counts as covered.
 
     Args:
-        parts: What was sealed of each source.
-        max_rows: Most rows of a batch.
+        parts: Final rows of each source.
+        max_rows: Maximum rows of a batch.
     """
     spans: list[Run | AttemptSpan] = []
     for sealed, _ in parts:
         spans += [*sealed.runs, *sealed.accounts]
     instants = [event.at for sealed, _ in parts for event in sealed.events]
-    start_us = min(chain(instants, (one.start for one in spans)), default=0)
-    end_us = max(chain(instants, (one.end for one in spans)), default=0)
+    start_us = min(chain(instants, (span.start for span in spans)), default=0)
+    end_us = max(chain(instants, (span.end for span in spans)), default=0)
     rows = chain.from_iterable(_rows(sealed, origin) for sealed, origin in parts)
     while part := list(islice(rows, max_rows)):
         found: dict[str, list[Row]] = {table.name: [] for table in tables.BRONZE}
@@ -70,22 +70,22 @@ def batches_of(parts: Sequence[Part], max_rows: int = MAX_ROWS) -> Iterator[Batc
             found[table].append(row)
             if members is not None:
                 sets[row[_SET], row[_CLUSTER]] = members
-        found[tables.MEMBERS.name] = [(*key, *one) for key, one in sets.items()]
+        found[tables.MEMBERS.name] = [(*key, *members) for key, members in sets.items()]
         yield Batch(found, start_us, end_us)
 
 
 def _rows(sealed: SealedRows, origin: Origin) -> Iterator[tuple[str, Row, MemberSet | None]]:
-    """Table, row, and the members that a run stands for."""
+    """Yield table, row, and the series set of a grouped run."""
     for run in sealed.runs:
         yield tables.RUNS.name, _run(run, origin), run.members
     for event in sealed.events:
         yield tables.EVENTS.name, event_row(event, origin), None
-    for one in sealed.accounts:
-        yield tables.SCRAPES.name, _scrape(one, origin), None
+    for account in sealed.accounts:
+        yield tables.SCRAPES.name, _scrape(account, origin), None
 
 
 def event_row(event: Event, origin: Origin) -> Row:
-    """A row of bronze/events."""
+    """Return a row of bronze/events."""
     return (
         event.at // _DAY_US, origin.cluster, origin.source, event.at, event.kind,
         *event.subject[1:-1], event.old, event.new,  # all but its metric and its labels

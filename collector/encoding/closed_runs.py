@@ -1,11 +1,11 @@
 """Closed pieces of runs, and the rows of bronze/runs that they become.
 
-A piece waits until its window is sealed. Until then the last one can still learn that it may have
-ended earlier: a change seen right after a window cut may have happened before it, and a
-throttle-time bean remembers for a minute.
+A piece is kept until its window is closed. Until then its end can become uncertain: a change that
+is observed right after a window start may have happened before it, and a throttle-time MBean shows
+its last value for a minute.
 
-The series of one metric and topic (or all clients of one metric) that were zero or idle for the
-same span fold into one row, which names their set by its hash; bronze/members holds the set once.
+Series of one metric and topic (or all clients of one metric) that were zero or idle in the same
+interval become one row with the hash of their set. bronze/members has each set once.
 """
 
 import hashlib
@@ -18,9 +18,9 @@ from collector.model import Series
 
 
 class Piece(msgspec.Struct):
-    """One run, or the part of one that lies in one window; times in microseconds.
+    """A run, or its part in one window. Times are microseconds.
 
-    ``before`` names the piece of the same series that a shortening may reach back to.
+    ``before`` is the number of the previous piece of the series, if its end can be uncertain too.
     """
 
     series: Series
@@ -35,22 +35,22 @@ class Piece(msgspec.Struct):
 
 
 class Ledger(msgspec.Struct):
-    """Pieces by number, in the order in which they were closed."""
+    """Closed pieces by number, in the order of closing."""
 
     pieces: dict[int, Piece] = msgspec.field(default_factory=dict)
     next_number: int = 0
 
     def add(self, piece: Piece) -> int:
-        """Keep a piece and return its number."""
+        """Add a piece and return its number."""
         number = self.next_number
         self.next_number += 1
         self.pieces[number] = piece
         return number
 
     def shorten(self, number: int | None, amount_us: int) -> None:
-        """Note that the run that ends with this piece may have ended that much earlier.
+        """Record that the run of this piece may have ended earlier, by an amount of time.
 
-        An amount longer than the piece continues into the pieces before it that still wait.
+        An amount longer than the piece also applies to the previous pieces, if they are still here.
         """
         while number is not None and amount_us > 0 and number in self.pieces:
             piece = self.pieces[number]
@@ -66,7 +66,7 @@ class Ledger(msgspec.Struct):
 
 
 class MemberSet(NamedTuple):
-    """An immutable set of partitions of one topic, or of clients, as (user, client id)."""
+    """Set of partitions of one topic, or of clients as (user, client ID)."""
 
     kind: str
     topic: str | None
@@ -75,7 +75,7 @@ class MemberSet(NamedTuple):
 
     @property
     def hash(self) -> str:
-        """Content hash: 128 bits of SHA-256 over the set's JSON."""
+        """Content hash: 128 bits of SHA-256 of the set's JSON."""
         return hashlib.sha256(msgspec.json.encode(self)).hexdigest()[:32]
 
 
@@ -95,26 +95,26 @@ class Run(NamedTuple):
 
 
 def fold(pieces: list[Piece]) -> list[Run]:
-    """Fold what can be folded; sorted by metric, topic, partition and start.
+    """Group series and return the runs, sorted by metric, topic, partition and start.
 
-    The list is emptied on the way: pieces and runs together would be twice the memory.
+    The list is emptied meanwhile, because pieces and runs together need twice the memory.
     """
     runs: list[Run] = []
     groups: defaultdict[tuple[object, ...], list[Series]] = defaultdict(list)
     while pieces:
-        one = pieces.pop()
-        what = one.start, one.end, one.lead, one.tail, one.value, one.scrapes
-        if one.value:
-            runs.append(Run(one.series, *what, 1, None, one.flags))
+        piece = pieces.pop()
+        what = piece.start, piece.end, piece.lead, piece.tail, piece.value, piece.scrapes
+        if piece.value:
+            runs.append(Run(piece.series, *what, 1, None, piece.flags))
         else:
-            groups[_folded(one.series), *what, one.flags].append(one.series)
+            groups[_folded(piece.series), *what, piece.flags].append(piece.series)
     runs += [_run(key, members) for key, members in groups.items()]
     runs.sort(key=_order)
     return runs
 
 
 def _folded(series: Series) -> Series:
-    """The series without what distinguishes it from those it may be folded with."""
+    """Return the series without the fields that differ within a group."""
     if series.partition is not None:
         return series._replace(partition=None)
     return series._replace(user=None, client_id=None)
@@ -122,8 +122,8 @@ def _folded(series: Series) -> Series:
 
 def _run(key: tuple[object, ...], members: list[Series]) -> Run:
     _, start, end, lead, tail, value, scrapes, flags = key
-    one = len(members) == 1
-    series, found = (members[0], None) if one else (_folded(members[0]), _set(members))
+    is_single = len(members) == 1
+    series, found = (members[0], None) if is_single else (_folded(members[0]), _set(members))
     return Run(series, start, end, lead, tail, value, scrapes, len(members), found, flags)  # type: ignore[arg-type]
 
 

@@ -1,4 +1,4 @@
-"""Runs of one counter metric: by how much every series rose, window by window."""
+"""Runs of one counter metric: the increase of every series in each window."""
 
 from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
@@ -12,10 +12,10 @@ from lakehouse.tables import FLAG_GAP, FLAG_INCREASE
 
 
 class AnswerSpan(NamedTuple):
-    """When an answer was asked and came, and where pieces may still begin; microseconds.
+    """Request and response time, and the windows in which pieces can start (µs).
 
     Attributes:
-        windows: Starts of the windows that are not sealed, the last one of this answer.
+        windows: Starts of the open windows. The last one has the response.
     """
 
     asked_us: int
@@ -24,7 +24,7 @@ class AnswerSpan(NamedTuple):
 
 
 class Tally(msgspec.Struct):
-    """The increase of one series so far in this window."""
+    """Increase of one series in the current window."""
 
     total: float
     start: int
@@ -33,14 +33,14 @@ class Tally(msgspec.Struct):
 
 
 class CounterTrack(msgspec.Struct):
-    """The state of one counter metric on one source.
+    """State of one counter metric on one source.
 
-    A count that falls, a source that was restarted and a bean that vanished and came back all
-    begin again at zero; so does a bean that is new on a source that was being watched. A count that
-    is read for the first time on a source that was not being watched only sets the baseline.
+    A count restarts at zero if it falls, if its source restarts, or if its MBean is new or returns
+    while the source is observed. The first count of a source that was not observed before only
+    sets the baseline.
 
     Attributes:
-        waiting: Series of ``add`` whose increase since an instant comes with a later answer.
+        waiting: Start of the delayed increase, by series of ``add``.
     """
 
     baselines: dict[Series, float] = msgspec.field(default_factory=dict)
@@ -57,7 +57,7 @@ class CounterTrack(msgspec.Struct):
     def observe(
         self, reading: Reading, started_us: int, asked_us: int, answered_us: int, ledger: Ledger
     ) -> None:
-        """Take in one successful reading of cumulative counts."""
+        """Record a reading of cumulative counts."""
         quiet = (
             self.confirmed_us is not None
             and started_us == self.started_us
@@ -83,13 +83,13 @@ class CounterTrack(msgspec.Struct):
         span: AnswerSpan,
         ledger: Ledger,
     ) -> None:
-        """Take in increases that were computed elsewhere.
+        """Record increases that another module computes.
 
         Args:
-            rises: By series; None: not known since the last one.
-            delayed: Series whose increase comes with a later answer.
-            span: When the answer came.
-            ledger: Where pieces that have ended are kept.
+            rises: Increase by series. None if it is unknown.
+            delayed: Series whose increase comes with a later response.
+            span: Time of the response.
+            ledger: The closed pieces.
         """
         for series in delayed:
             self._wait(series, span, ledger)
@@ -106,12 +106,12 @@ class CounterTrack(msgspec.Struct):
         self.confirmed_us, self.answered_us = span.asked_us, span.answered_us
 
     def leave(self, ended: Collection[Series]) -> None:
-        """Stop counting series of ``add`` that have no baseline any more."""
+        """Stop counting series of ``add`` that lost their baseline."""
         for series in ended:
             self.open.pop(series, None)
 
     def give_up(self, from_us: int, end_us: int, window_us: int, ledger: Ledger) -> None:
-        """Note as unknown, in windows that are about to be sealed, increases that did not come."""
+        """Record delayed increases as unknown in the windows that are about to be closed."""
         until_us = min(end_us, self.answered_us)
         first_us = until_us - until_us % window_us - window_us
         for series, since_us in self.waiting.items():
@@ -121,7 +121,7 @@ class CounterTrack(msgspec.Struct):
                 self.waiting[series] = until_us
 
     def cut(self, window_us: int, ledger: Ledger) -> None:
-        """End every tally at a window's start and begin again at zero."""
+        """End every tally at a window start. The next one starts at zero."""
         for series, tally in self.open.items():
             if tally.start < window_us:
                 self._close(series, tally, window_us, ledger)
@@ -129,10 +129,10 @@ class CounterTrack(msgspec.Struct):
                 self.open[series] = Tally(0.0, window_us, self.scrapes, flags)
 
     def stop(self, end_us: int, ledger: Ledger) -> None:
-        """Coverage ends: end every tally, keep the baselines."""
+        """End coverage: end every tally and keep the baselines."""
         for series, tally in self.open.items():
             ended_us = self._close(series, tally, end_us, ledger)
-            if self.answered_us:  # increases that are computed elsewhere have baselines there
+            if self.answered_us:  # another module has the baselines of ``add``
                 self.waiting[series] = ended_us
         self.open.clear()
         self.confirmed_us = None
@@ -162,11 +162,11 @@ class CounterTrack(msgspec.Struct):
         self.waiting.setdefault(series, since_us)
 
     def _resume(self, series: Series, rise: float, span: AnswerSpan, ledger: Ledger) -> None:
-        """Add an increase of a series that waited, from where it waited."""
+        """Add a delayed increase, from the start of its delay."""
         since_us = self.waiting.pop(series)
         start_us, flags = span.answered_us, tuple[str, ...]()
         if span.windows and since_us < span.answered_us:
-            starts = [max(since_us, one) for one in span.windows]
+            starts = [max(since_us, start) for start in span.windows]
             self._fill(series, 0.0, starts, ledger)
             start_us = starts[-1]
             is_longer = since_us < starts[0] and self.confirmed_us is not None
@@ -176,17 +176,17 @@ class CounterTrack(msgspec.Struct):
     def _fill(
         self, series: Series, value: float | None, instants: Sequence[int], ledger: Ledger
     ) -> None:
-        """Add a piece between each instant and the next."""
+        """Add a piece between consecutive instants."""
         for start, end in pairwise(instants):
             if start < end:
                 ledger.add(Piece(series, value, start, end, 0, 0, 1, (FLAG_INCREASE,)))
 
     def _interrupt(self, series: Series, span: AnswerSpan, ledger: Ledger) -> None:
-        """Add a piece without a value: the increase since the last scrape is not known."""
+        """Add a piece without a value: the increase since the last scrape is unknown."""
         if series in self.open:
             self._wait(series, span, ledger)
         since_us = self.waiting.pop(series, span.answered_us)
-        starts = [max(since_us, one) for one in span.windows]
+        starts = [max(since_us, start) for start in span.windows]
         self._fill(series, None, [*starts, span.answered_us], ledger)
         self.open[series] = Tally(0.0, span.answered_us, self.scrapes)
 
@@ -195,8 +195,8 @@ class CounterTrack(msgspec.Struct):
             self._close(series, self.open.pop(series), answered_us, ledger)
 
     def _close(self, series: Series, tally: Tally, end_us: int, ledger: Ledger) -> int:
-        """End a tally; return where its piece ends."""
-        if tally.total:  # an increase seen at the very instant of the end must not be lost
+        """End a tally and return the end of its piece."""
+        if tally.total:  # an increase at the instant of the end must not be lost
             end_us = max(end_us, tally.start + 1)
         if end_us > tally.start:
             flags = (FLAG_INCREASE, *tally.flags)

@@ -1,11 +1,9 @@
-"""The encoder: scrapes in, runs out.
+"""Encoder of one source: takes scrapes and returns runs.
 
-A scrape covers the time until the next attempt, at most ``MAX_GAP_INTERVALS`` intervals. A failed
-attempt ends coverage at once. Runs are cut at wall-clock windows; a window is sealed when
-nothing can change it any longer. State is plain data, so that the spool can keep it.
+A failed scrape ends coverage at once. Runs are split at wall-clock windows. A window is closed when
+nothing can change it. State is plain data, so that the spool can store it.
 """
 
-import dataclasses
 from collections.abc import Callable
 from typing import Final, NamedTuple, Self
 
@@ -15,6 +13,7 @@ from collector.catalogue.entries import Delays
 from collector.encoding.attempts import AttemptSpan
 from collector.encoding.closed_runs import Ledger, Run, fold
 from collector.encoding.counter import AnswerSpan, CounterTrack
+from collector.encoding.exact_family import ExactFamily
 from collector.encoding.expired_offsets import (
     HIGH,
     LOW,
@@ -24,16 +23,16 @@ from collector.encoding.expired_offsets import (
     series_of,
 )
 from collector.encoding.family import FamilyTrack
+from collector.encoding.polled_family import PolledFamily
 from collector.model import Answer, Event, Identity, Scrape, Series
-from lakehouse.tables import MAX_GAP_INTERVALS
 
-_HELD_WINDOWS: Final = 12  # of an exact history that arrives at once, before some are sealed
+_HELD_WINDOWS: Final = 12  # of an exact history that arrives at once, before some are closed
 _NEVER_US: Final = 1 << 62
-_MOST_SPANS: Final = 16  # spans between jumps of the clock that are remembered
+_MOST_SPANS: Final = 16  # stored clock steps
 
 
 class SealedRows(NamedTuple):
-    """Final rows that leave the encoder: runs, attempts, events."""
+    """Final rows that leave the encoder: runs, scrape log, events."""
 
     runs: list[Run]
     accounts: list[AttemptSpan]
@@ -41,15 +40,15 @@ class SealedRows(NamedTuple):
 
 
 class Encoder(msgspec.Struct):
-    """All that is known of one source, and the pieces whose window is not sealed yet.
+    """State of one source, and the pieces whose window is not closed.
 
     Attributes:
-        window_us: Length of the windows at which runs are cut.
-        delays: Per metric, by how much its bean may be late.
-        sealed_us: What starts before this instant is final, and nothing may start before it.
-        began_us: Since when the clock has run without a jump.
-        recorded_spans: Spans recorded before the clock jumped; they are not recorded again.
-        started_us: When the agent started, or its clock was set.
+        window_us: Window length.
+        delays: Delay of the MBean, by metric.
+        sealed_us: End of the closed windows. Later rows start after it.
+        began_us: Time of the last clock step, or of the first scrape.
+        recorded_spans: Intervals recorded before clock steps. They are not recorded again.
+        started_us: Start of the agent, or the last clock step.
         lost: Offsets that groups lost in this cluster, by group and topic (see ``add_up``).
     """
 
@@ -66,146 +65,122 @@ class Encoder(msgspec.Struct):
     started_us: int = 0
     lost: dict[Series, float] = msgspec.field(default_factory=dict)
 
+    def before(self, scrape: Scrape) -> SealedRows | None:
+        """Return the rows to store before a scrape is recorded. None if there are none.
+
+        A source of another cluster ends everything of the current cluster. A long exact history
+        that arrives at once is closed in part, so that it never is in memory as a whole.
+        """
+        if self._leaves_cluster(scrape.identity):
+            return self._leave_cluster()
+        held_us = max((family.held_us for family in self._exact), default=0)
+        if held_us > _HELD_WINDOWS * self.window_us:
+            return self._take(self.sealed_us, lambda family: family.complete_us)
+        return None
+
     def accepts(self, scrape: Scrape) -> bool:
-        """Whether to record an attempt: it is in order, and its time was not recorded before."""
-        family = self.families.get(scrape.family)
-        if family is not None and family.exact:
-            return not scrape.exact or scrape.asked_us >= max(family.last_us, family.sealed_us)
-        last_us = family.last_us if family else 0
-        if scrape.exact:  # older moments may be recorded already, also by an earlier spool's agent
-            return scrape.asked_us >= max(last_us, self.sealed_us)
-        recorded = any(start <= scrape.answered_us < end for start, end in self.recorded_spans)
-        if self.recorded_spans and scrape.asked_us < self.began_us:
-            return False  # under way when the clock was set
-        in_order = scrape.answered_us >= self.sealed_us and scrape.asked_us >= last_us
-        return in_order and not recorded and scrape.answered_us >= scrape.asked_us
+        """Return True for a scrape that is in order and whose time was not recorded before."""
+        track = self.families.get(scrape.family) or FamilyTrack(scrape.max_gap_us)
+        if scrape.exact and not track.exact:  # the agent of an earlier spool may have recorded it
+            return scrape.asked_us >= max(track.last_us, self.sealed_us)
+        return self._kind(track).accepts(scrape)
 
     def record(self, scrape: Scrape) -> None:
-        """Take in one attempt that is accepted."""
-        max_gap_us = round(scrape.interval_us * MAX_GAP_INTERVALS)
-        family = self.families.setdefault(scrape.family, FamilyTrack(max_gap_us))
-        if scrape.exact or family.exact:
-            family.max_gap_us = max_gap_us
-            self._record_exact(family, scrape)
-            return
-        asked_us = scrape.asked_us
-        ends = (end for start, end in self.recorded_spans if start <= asked_us < end)
-        scrape = dataclasses.replace(scrape, asked_us=max(asked_us, self.sealed_us, *ends))
-        self.began_us = self.began_us or scrape.asked_us
-        if scrape.outcome == "skipped":
-            family.account.skip(scrape, self.window_us, max_gap_us)
-            return
-        # A shorter cadence must not take back time that the scrape before still covers.
-        self._elapse(family, scrape.asked_us)
-        family.max_gap_us = max_gap_us
-        self._enter(family, scrape, self.ledger)
+        """Record an accepted scrape."""
+        track = self.families.setdefault(scrape.family, FamilyTrack(scrape.max_gap_us))
+        if scrape.exact and not track.exact:
+            ExactFamily(track, self.window_us).start(scrape)
+        family = self._kind(track)
+        admitted = family.admit(scrape)
+        if admitted is not None:
+            self._enter(track, admitted, family.ledger)
 
     def seal(self, now_us: int, most_us: int = _NEVER_US) -> SealedRows:
-        """Take out the windows that nothing can change any longer, up to an instant at most.
+        """Close the windows that nothing can change, up to an instant, and return their rows.
 
-        A family that was not read in time claims nothing after its last attempt.
+        A family without a scrape in time claims nothing after its last scrape.
         """
         end_us = min(self.sealable_us(now_us), most_us)
-        for family in self._families(exact=False):
-            if end_us > self.sealed_us:
-                family.end_unread(now_us, end_us, self.ledger)
-            self._elapse(family, end_us)
-        return self._take(end_us, lambda one: one.settle(now_us, end_us, self.window_us))
-
-    def seal_exact(self) -> SealedRows:
-        """Take out the windows for which exact families have delivered all moments."""
-        return self._take(self.sealed_us, lambda one: one.complete_windows_us(self.window_us))
+        for family in map(self._kind, self.families.values()):
+            family.settle(now_us, end_us)
+        return self._take(end_us, lambda family: min(end_us, family.complete_us))
 
     def has_sealable(self, now_us: int, most_us: int = _NEVER_US) -> bool:
-        """Whether there are windows that nothing can change any longer, up to an instant."""
+        """Return True if there are windows up to an instant that nothing can change."""
         end_us = min(self.sealable_us(now_us), most_us)
         return end_us > self.sealed_us or any(
-            family.sealed_us < min(end_us, family.complete_windows_us(self.window_us))
-            for family in self._families(exact=True)
+            family.track.sealed_us < min(end_us, family.complete_us) for family in self._exact
         )
 
-    def holds_much(self) -> bool:
-        """Whether an exact family holds so many windows that some should be sealed at once."""
-        held_us = (one.last_us - one.sealed_us for one in self._families(exact=True))
-        return max(held_us, default=0) > _HELD_WINDOWS * self.window_us
-
     def begin(self, now_us: int) -> None:
-        """An agent starts: wait from now on for the history that exact families missed."""
+        """Start with the agent: wait from now on for the history that exact families missed."""
         self.started_us = now_us
-        for family in self._families(exact=True):
-            family.heard_us = max(family.heard_us, now_us)
+        for family in self._exact:
+            family.wait(now_us)
 
     def break_off(self) -> None:
-        """End coverage at the last attempt: what was recorded after it may be lost.
+        """End coverage at the last scrape, because later scrapes may be lost.
 
-        Exact families are read again from where they were recorded last.
+        The agent reads exact families again from the last recorded moment.
         """
-        for family in self._families(exact=False):
-            family.break_off(self.ledger)
+        for family in self._polled:
+            family.break_off()
 
     def successor(self) -> Self:
-        """An empty encoder that records nothing of the time before now."""
+        """Return an empty encoder that records nothing before now."""
         end_us = self.ended_us()
-        families = {name: one.successor(end_us) for name, one in self.families.items() if one.exact}
+        families = {
+            name: ExactFamily(track, self.window_us).successor(end_us)
+            for name, track in self.families.items()
+            if track.exact
+        }
         return msgspec.structs.replace(
             self, families=families, ledger=Ledger(), non_consumed=NonConsumed(), events=[],
             sealed_us=end_us,
         )  # fmt: skip
 
-    def leaves_cluster(self, scrape: Scrape) -> bool:
-        """Whether an attempt found a source of another cluster than all before."""
-        found = scrape.identity
-        if found is None or self.identity is None or not found.started_us:
-            return False
-        return found.cluster != self.identity.cluster
-
-    def leave_cluster(self) -> SealedRows:
-        """End everything of this cluster and take it out; baselines do not hold for another."""
-        sealed = self.flush(self.ended_us())
-        for family in self.families.values():
-            family.gauges.clear()
-            family.counters.clear()
-        self.non_consumed, self.lost = NonConsumed(), {}
-        return sealed
-
     def recorded_until_us(self, name: str) -> int:
-        """Up to when a family was recorded; of a new one, up to when all the others were."""
+        """Return the end of the recorded time of a family. A new family has the end of all."""
         family = self.families.get(name)
         if family is None:
             return max(self.last_attempt_us(), self.sealed_us)
         return max(family.last_us, family.sealed_us)
 
     def sealable_us(self, now_us: int) -> int:
-        """The start of the oldest window that may still change; at least ``sealed_us``."""
-        families = self._families(exact=False)
-        gap_us = max((family.max_gap_us for family in families), default=0)
-        # Whatever still comes, it changes nothing before this instant.
+        """Return the start of the oldest window that can still change; at least ``sealed_us``."""
+        families = self._polled
+        gap_us = max((family.track.max_gap_us for family in families), default=0)
+        # No later scrape changes anything before this instant.
         past_us = now_us - max(map(sum, self.delays.values()), default=0) - gap_us
-        past_us = max(past_us, min((one.settled_us(now_us) for one in families), default=past_us))
+        past_us = max(
+            past_us, min((family.settled_us(now_us) for family in families), default=past_us)
+        )
         return max(past_us - past_us % self.window_us, self.sealed_us)
 
     def flush(self, now_us: int) -> SealedRows:
-        """End everything at an orderly stop and take out all there is.
+        """End everything at an orderly stop and return all rows.
 
-        An exact family ends where its history does: later moments can follow after the next start.
+        An exact family ends where its history ends. Later moments can follow after the next start.
         """
-        for family in self._families(exact=True):
-            family.end_exact()
-        return self._end(now_us, lambda one: max(one.last_us, one.sealed_us))
+        for family in self._exact:
+            family.finish()
+        for polled in self._polled:
+            polled.finish(now_us)
+        return self._take(now_us, lambda family: family.whole_us)
 
     def step_clock(self, from_us: int, to_us: int) -> SealedRows:
-        """The wall clock jumped: end everything where the old clock stood, and take it out.
+        """End everything at the last instant of the old clock, and return its rows.
 
-        Spans recorded under the old clock are remembered, so that they are not recorded again when
-        the new clock passes them. Exact families go by another clock.
+        Intervals of the old clock are stored, so that they are not recorded again when the new
+        clock reaches them. Exact families have another clock.
         """
-        sealed = self._end(from_us, lambda one: one.sealed_us)
-        for family in self._families(exact=False):
-            family.attempted_us, family.cut_us = None, 0
-            for counter in family.counters.values():
-                counter.waiting.clear()  # those are instants of the old clock
-        for family in self._families(exact=True):
-            family.heard_us += to_us - from_us
+        for family in self._polled:
+            family.finish(from_us)
+        sealed = self._take(from_us, lambda family: family.track.sealed_us)
+        for family in self._polled:
+            family.set_clock()
+        for exact in self._exact:
+            exact.set_clock(to_us - from_us)
         span = self.began_us or from_us, from_us
         self.recorded_spans = [*self.recorded_spans, span][-_MOST_SPANS:]
         self.began_us, self.sealed_us, self.started_us = to_us, 0, to_us
@@ -213,38 +188,35 @@ class Encoder(msgspec.Struct):
         return sealed._replace(events=[*sealed.events, event])
 
     def ended_us(self) -> int:
-        """The first instant after everything that is recorded."""
+        """Return the first instant after everything recorded."""
         return max(self.last_attempt_us() + 1, self.sealed_us, self.started_us)
 
     def last_attempt_us(self) -> int:
-        """When the last attempt was made by our own clock, 0 before the first."""
-        return max((family.last_us for family in self._families(exact=False)), default=0)
+        """Return the time of the last scrape by the agent's clock. 0 before the first."""
+        return max((family.track.last_us for family in self._polled), default=0)
 
-    def _elapse(self, family: FamilyTrack, now_us: int) -> None:
-        later = (start for start, _ in self.recorded_spans if start >= family.last_us)
-        family.elapse(now_us, self.window_us, self.ledger, bar_us=min(later, default=_NEVER_US))
+    @property
+    def _polled(self) -> list[PolledFamily]:
+        return [PolledFamily(track, self) for track in self.families.values() if not track.exact]
 
-    def _families(self, *, exact: bool) -> list[FamilyTrack]:
-        return [family for family in self.families.values() if family.exact == exact]
+    @property
+    def _exact(self) -> list[ExactFamily]:
+        return [
+            ExactFamily(track, self.window_us) for track in self.families.values() if track.exact
+        ]
 
-    def _record_exact(self, family: FamilyTrack, scrape: Scrape) -> None:
-        """Record a moment of a history, or a failed attempt to read it, which may succeed later."""
-        if not scrape.exact:
-            family.failure = None if scrape.outcome == "skipped" else scrape
-            return
-        family.begin_exact(scrape, self.window_us)
-        family.cut(scrape.asked_us, self.window_us, family.exact_pieces)
-        self._enter(family, scrape, family.exact_pieces)
+    def _kind(self, track: FamilyTrack) -> PolledFamily | ExactFamily:
+        return ExactFamily(track, self.window_us) if track.exact else PolledFamily(track, self)
 
     def _enter(self, family: FamilyTrack, scrape: Scrape, ledger: Ledger) -> None:
-        """Record an attempt, with its answer if there was one."""
+        """Record a scrape, with its response if there was one."""
         answer, identity = scrape.answer, scrape.identity
         failed = scrape.outcome != "ok"
-        if failed:  # from when it was asked, also where its answer is in part
+        if failed:  # coverage ends at its request, even with a partial response
             family.stop_unread(scrape, ledger)
             family.account.attempt(scrape, family.max_gap_us)
         if answer is not None and identity is not None:
-            # Of an attempt that failed it may be that of a connection to the process before.
+            # A failed scrape can have the identity of the previous process.
             self._meet(identity, scrape.answered_us)
             family.cut(scrape.answered_us, self.window_us, ledger)
             family.observe(scrape, identity.started_us, self.delays, ledger)
@@ -255,7 +227,7 @@ class Encoder(msgspec.Struct):
         family.attempted_us = scrape.asked_us
 
     def _observe(self, family: FamilyTrack, scrape: Scrape, answer: Answer) -> None:
-        """Enter what an answer brought beside its readings."""
+        """Record the offsets and events of a response."""
         if answer.offsets is not None:
             gap = family.answered_us is None
             losses = self.non_consumed.advance(answer.offsets, after_gap=gap)
@@ -268,12 +240,12 @@ class Encoder(msgspec.Struct):
                 track.leave(series_of(metric, ended))
                 add_up(self.lost, rises)
         self.events.extend(
-            Event(scrape.answered_us if one.at_us is None else one.at_us, *one[:-1])
-            for one in answer.notices
+            Event(scrape.answered_us if notice.at_us is None else notice.at_us, *notice[:-1])
+            for notice in answer.notices
         )
 
     def _open_windows(self, family: FamilyTrack) -> tuple[int, ...]:
-        """Starts of the windows, this one and that before, in which pieces may still begin."""
+        """Return the starts of the current and the previous window, if pieces can start there."""
         opened = (family.cut_us - self.window_us, family.cut_us)
         return tuple(
             max(start, self.sealed_us)
@@ -284,7 +256,7 @@ class Encoder(msgspec.Struct):
     def _meet(self, identity: Identity, at_us: int) -> None:
         known = self.identity
         if known is not None and not identity.started_us:
-            return  # Admin reports the cluster, but not when the broker was started
+            return  # the Admin API reports the cluster, but not the start of the broker
         self.identity = identity
         if known is None or not known.started_us:
             return
@@ -295,24 +267,32 @@ class Encoder(msgspec.Struct):
             old_version, new_version = known.kafka_version, identity.kafka_version
             self.events.append(Event(at_us, "version_change", Series(""), old_version, new_version))
 
-    def _end(self, now_us: int, exact_end_us: Callable[[FamilyTrack], int]) -> SealedRows:
-        for family in self._families(exact=False):
-            self._elapse(family, now_us)
-            family.end(now_us, self.ledger)
-        return self._take(now_us, exact_end_us)
+    def _leaves_cluster(self, found: Identity | None) -> bool:
+        known = self.identity
+        if found is None or known is None or not found.started_us:
+            return False
+        return found.cluster != known.cluster
 
-    def _take(self, end_us: int, exact_end_us: Callable[[FamilyTrack], int]) -> SealedRows:
-        """Take out what is of the time before an instant; each exact family has its own."""
-        for family in self._families(exact=False):
-            for counter in family.counters.values():
-                counter.give_up(self.sealed_us, end_us, self.window_us, self.ledger)
+    def _leave_cluster(self) -> SealedRows:
+        """End everything of this cluster and return it. Its baselines do not hold for another."""
+        sealed = self.flush(self.ended_us())
+        for family in self.families.values():
+            family.gauges.clear()
+            family.counters.clear()
+        self.non_consumed, self.lost = NonConsumed(), {}
+        return sealed
+
+    def _take(self, end_us: int, exact_end_us: Callable[[ExactFamily], int]) -> SealedRows:
+        """Return the rows before an instant. Each exact family has its own instant."""
+        for family in self._polled:
+            family.give_up(end_us)
         pieces, accounts = self.ledger.take_before(end_us), list[AttemptSpan]()
-        for family in self._families(exact=True):
-            family.sealed_us = max(family.sealed_us, exact_end_us(family))
-            pieces += family.exact_pieces.take_before(family.sealed_us)
-            accounts += family.account.take_before(family.sealed_us)
-        for family in self._families(exact=False):
-            accounts += family.account.take_before(end_us)
+        for exact in self._exact:
+            own_pieces, own_accounts = exact.take(exact_end_us(exact))
+            pieces += own_pieces
+            accounts += own_accounts
+        for family in self._polled:
+            accounts += family.track.account.take_before(end_us)
         events, self.events = self.events, []
         self.sealed_us = max(self.sealed_us, end_us)
         return SealedRows(fold(pieces), accounts, events)

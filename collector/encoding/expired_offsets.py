@@ -1,22 +1,22 @@
-"""Offsets that expired before a group had read them (KIP-490), with bounds.
+"""Offsets that expired before a group read them (KIP-490), with bounds.
 
-Commits are read before and after the log's start. With the log start moving from L1 to L2 between
-two scrapes, C1 a commit read before L1 and C2 one read after L2, what the group lost lies between
-``max(0, L2 - max(L1, C2))`` and ``max(0, L2 - max(L1, C1))``: whatever it read in between, it read
-before C2 and after C1. Unit: offsets; transaction markers and aborted records occupy offsets too.
-Without a commit C2 the least is 0: where a group begins to read is its clients' secret, and one
-that begins at the end commits nothing in a quiet partition.
+Commits are read before and after the log start. Let the log start move from L1 to L2 between two
+scrapes, C1 be a commit read before L1, and C2 a commit read after L2. The loss is between
+``max(0, L2 - max(L1, C2))`` and ``max(0, L2 - max(L1, C1))``, because the group read everything in
+between after C1 and before C2. The unit is offsets: transaction markers and aborted records have
+offsets too. Without a commit C2 the minimum is 0: the start position of a group is unknown, and a
+group that starts at the end commits nothing in a quiet partition.
 
-An answer in part delays a loss and never drops it. Each group and partition keeps the last complete
-reading as its baseline: log start and commit of one answer. Where the group or the log start is
-missing from an answer, the loss since the baseline is counted with the next complete reading. Its
-run then begins where the baseline's ended, in the windows that are not sealed by then; what was
-sealed meanwhile is unknown time, and the loss belongs to the run that follows.
+A partial response delays a loss and does not drop it. The baseline of each group and partition is
+its last complete reading: log start and commit of one response. If the group or the log start is
+missing, the next complete reading counts the loss since the baseline. Its run starts at the end of
+the baseline, in the windows that are still open. Windows closed meanwhile are unknown time, and the
+loss belongs to the run after them.
 
-Where a partition moves to another leader, another agent counts it. The one before goes on for a
-moment, so that nothing is lost between the two; what both may have counted is in the high bounds
-of both and in the low bound of neither. So are losses of time without coverage: meanwhile another
-broker may have led the partition, and its agent counted them.
+If a partition moves to another leader, another agent counts it. The previous agent continues for a
+moment, so that no loss is missed. A loss that both may have counted is in the high bound of both,
+and in the low bound of neither agent. Losses in time without coverage are treated the same way,
+because another broker may have led the partition and its agent counted them.
 """
 
 from collections.abc import Iterable, Mapping
@@ -30,12 +30,12 @@ from lakehouse.tables import OTHER
 LOW: Final = "kafka.group.non_consumed.low"
 HIGH: Final = "kafka.group.non_consumed.high"
 _MOST_TOTALS: Final = 10_000
-# A group is missing from a listing while its coordinator loads what another broker coordinated.
+# A listing misses a group while its new coordinator loads the group's state.
 _LISTINGS_MISSED: Final = 3
 
 
 class Loss(NamedTuple):
-    """Least and most offsets lost since the last scrape; None: not known."""
+    """Minimum and maximum of lost offsets since the last scrape. None if unknown."""
 
     low: float | None
     high: float | None
@@ -45,12 +45,12 @@ _UNKNOWN: Final = Loss(None, None)
 
 
 class Delayed(NamedTuple):
-    """A baseline that is older than the last answer.
+    """A baseline that is older than the last response.
 
     Attributes:
-        start: The log start of the baseline; None: it is of another topic by that name.
-        shared: Whether another agent may have counted since.
-        missed: How many answers since did not list the group.
+        start: Log start of the baseline. None if the topic was recreated.
+        shared: True if another agent may have counted since.
+        missed: Number of responses since without the group.
     """
 
     start: int | None
@@ -59,15 +59,15 @@ class Delayed(NamedTuple):
 
 
 class NonConsumed(msgspec.Struct):
-    """The last complete reading of every partition and group on one source.
+    """Last complete reading of every partition and group on one source.
 
     Attributes:
-        log_starts: The highest log start observed (a running maximum: a new leader may lag behind).
-        commits: The last commit that was read *before* the log start; None: listed, none yet.
-        topic_ids: By name; a topic that was deleted and made again has another.
-        shared: Partitions of which another agent may count the same until the next scrape.
-        primed: Whether there was a reading before.
-        delayed: Groups and partitions that were not in the last answer, or only in part.
+        log_starts: Highest observed log start (a running maximum: a new leader can lag).
+        commits: Last commit that was read *before* the log start. None without a commit.
+        topic_ids: Topic ID by name. A recreated topic has another ID.
+        shared: Partitions that another agent may count too until the next scrape.
+        primed: True after the first reading.
+        delayed: Groups and partitions that were not complete in the last response.
     """
 
     log_starts: dict[Partition, int] = msgspec.field(default_factory=dict)
@@ -78,15 +78,15 @@ class NonConsumed(msgspec.Struct):
     delayed: dict[Commit, Delayed] = msgspec.field(default_factory=dict)
 
     def advance(self, offsets: Offsets, *, after_gap: bool = False) -> dict[Commit, Loss]:
-        """Compare with each baseline; a complete reading takes its place.
+        """Compare a response with each baseline. A complete reading is the new baseline.
 
         Args:
-            offsets: The answer.
-            after_gap: Whether the time since the reading before is not covered.
+            offsets: The response.
+            after_gap: True if the time since the last reading is not covered.
 
         Returns:
-            The loss of every group and partition with a complete reading and a baseline. Those in
-            ``delayed`` have none yet. Unknown: its baseline is lost before the loss was counted.
+            Loss of every group and partition with a complete reading and a baseline, without
+            ``delayed``. The loss is unknown if the baseline was lost before.
         """
         self._forget_topics(offsets.topic_ids)
         ours = {commit.log for commit in offsets.commits_after}
@@ -98,7 +98,7 @@ class NonConsumed(msgspec.Struct):
             if partition not in ours:
                 if late is not None:
                     losses[commit] = _UNKNOWN
-                continue  # led by another broker by now
+                continue  # another broker leads it now
             moved = partition in offsets.moved
             shared = after_gap or moved or partition in self.shared
             start, missed = self.log_starts.get(partition), 0
@@ -109,19 +109,19 @@ class NonConsumed(msgspec.Struct):
                 continue
             known, now = self.log_starts.get(partition, 0), offsets.log_starts[partition]
             after = offsets.commits_after[commit]
-            # Without a baseline of this topic: it was made again.
+            # A recreated topic has no baseline.
             loss = _UNKNOWN if start is None else _between(start, max(known, now), before, after)
             if loss.low and shared:
                 loss = loss._replace(low=0.0)
             if not moved or loss.high != 0 or late is not None:
-                losses[commit] = loss  # else the new leader's agent says that nothing was lost
+                losses[commit] = loss  # otherwise the new leader's agent reports a loss of 0
         self._take(offsets, ours, complete)
         return losses
 
     def _delay(
         self, commit: Commit, late: Delayed, offsets: Offsets, losses: dict[Commit, Loss]
     ) -> None:
-        """Keep a baseline until the next answer; of a group that is no more, for a few."""
+        """Keep a baseline until the next response; for a deleted group, for a few responses."""
         if commit.group in offsets.silent_groups:
             late = late._replace(missed=0)  # it was listed
         elif commit.log in offsets.log_starts:
@@ -132,20 +132,20 @@ class NonConsumed(msgspec.Struct):
             self.delayed[commit] = late
 
     def _forget_topics(self, topic_ids: Mapping[str, str]) -> None:
-        """Offsets of a topic of the same name that is no more say nothing of this one."""
+        """Remove the offsets of a deleted topic with the same name."""
         for topic, before in self.topic_ids.items():
             if topic_ids.get(topic, before) != before:
                 self.log_starts = {p: at for p, at in self.log_starts.items() if p.topic != topic}
                 self.delayed = {
-                    one: late._replace(start=None) if one.topic == topic else late
-                    for one, late in self.delayed.items()
+                    commit: late._replace(start=None) if commit.topic == topic else late
+                    for commit, late in self.delayed.items()
                 }
         self.topic_ids = dict(topic_ids)
 
     def _take(
         self, offsets: Offsets, ours: set[Partition], complete: dict[Commit, int | None]
     ) -> None:
-        """Make each complete reading the baseline; the others keep theirs while it counts."""
+        """Set complete readings as baselines. Delayed groups and partitions keep theirs."""
         new = offsets.log_starts.keys() - self.log_starts.keys()
         self.shared = {*(new if self.primed else ()), *offsets.moved}
         silent = (ours & self.log_starts.keys()) - offsets.log_starts.keys()
@@ -153,53 +153,55 @@ class NonConsumed(msgspec.Struct):
             partition: max(start, self.log_starts.get(partition, start))
             for partition, start in offsets.log_starts.items()
         }
-        kept = {one: self.commits[one] for one in self.delayed}
+        kept = {commit: self.commits[commit] for commit in self.delayed}
         self.commits = complete | kept
         self.log_starts = starts | {partition: self.log_starts[partition] for partition in silent}
         self.primed = True
 
 
 def _complete(offsets: Offsets) -> dict[Commit, int | None]:
-    """The first commits of all of which an answer has log start and both commits."""
+    """Return the first commit of each group and partition with a complete reading."""
     after, starts = offsets.commits_after, offsets.log_starts
     return {
-        one: at for one, at in offsets.commits_before.items() if one in after and one.log in starts
+        commit: at
+        for commit, at in offsets.commits_before.items()
+        if commit in after and commit.log in starts
     }
 
 
 def _between(start1: int, start2: int, before: int | None, after: int | None) -> Loss:
-    """The rule above; a group without a commit may have read nothing, or want nothing."""
+    """Return the bounds of a loss. A group without a commit may read nothing."""
     if before is not None and (after is None or after < before):
-        return _UNKNOWN  # rewound or reset: what it had read by then is not known
+        return _UNKNOWN  # it was reset: its position before that is unknown
     low = 0 if after is None else max(0, start2 - max(start1, after))
     high = max(0, start2 - max(start1, before if before is not None else start1))
     return Loss(float(low), float(high))
 
 
 def increases(losses: Mapping[Commit, Loss]) -> tuple[dict[Series, float | None], ...]:
-    """The losses as increases of the two metrics ``LOW`` and ``HIGH``."""
-    low = {_series(LOW, one): loss.low for one, loss in losses.items()}
-    high = {_series(HIGH, one): loss.high for one, loss in losses.items()}
+    """Return the losses as increases of the metrics ``LOW`` and ``HIGH``."""
+    low = {_series(LOW, commit): loss.low for commit, loss in losses.items()}
+    high = {_series(HIGH, commit): loss.high for commit, loss in losses.items()}
     return low, high
 
 
 def series_of(metric: str, commits: Iterable[Commit]) -> set[Series]:
-    """The series of groups and partitions, of one of the two metrics."""
-    return {_series(metric, one) for one in commits}
+    """Return the series of groups and partitions for one of the two metrics."""
+    return {_series(metric, commit) for commit in commits}
 
 
-def _series(metric: str, one: Commit) -> Series:
-    return Series(metric, *one.log, group=one.group)
+def _series(metric: str, commit: Commit) -> Series:
+    return Series(metric, *commit.log, group=commit.group)
 
 
 def add_up(totals: dict[Series, float], rises: Mapping[Series, float | None]) -> None:
-    """Add increases to totals by group and topic; those beyond the limit, to one ``__other__``.
+    """Add increases to totals by group and topic. New series above a limit are ``__other__``.
 
-    What is not known is in no total.
+    Unknown increases are in no total.
     """
     for series, rise in rises.items():
         if rise:
-            one = series._replace(partition=None)
-            if one not in totals and len(totals) >= _MOST_TOTALS:
-                one = one._replace(topic=OTHER, group=OTHER)
-            totals[one] = totals.get(one, 0.0) + rise
+            total = series._replace(partition=None)
+            if total not in totals and len(totals) >= _MOST_TOTALS:
+                total = total._replace(topic=OTHER, group=OTHER)
+            totals[total] = totals.get(total, 0.0) + rise

@@ -1,4 +1,4 @@
-"""Runs of one gauge metric: the value that every series held, and since when."""
+"""Runs of one gauge metric: the value of every series and its interval."""
 
 import dataclasses
 from collections.abc import Collection
@@ -12,13 +12,14 @@ from collector.encoding.closed_runs import Ledger, Piece
 from collector.model import Reading, Series
 from lakehouse.tables import FLAG_NEXT_POSITIVE, FLAG_PREVIOUS_POSITIVE
 
-_ABSENT: Final = float("-inf")  # no bean says so: it stands for a series that is not there
+_ABSENT: Final = float("-inf")  # value of an absent series; no MBean has it
 
 
 class OpenRun(msgspec.Struct):
-    """A run that goes on; ``since`` is the track's scrape count when it began.
+    """An open run. ``since`` is the track's number of scrapes at its start.
 
-    What ``may`` be was announced and is no longer shown: all of the run is its tail.
+    ``may`` is True for a wait that the broker announced and no longer shows: the whole run is
+    uncertain.
     """
 
     value: float | None
@@ -31,17 +32,17 @@ class OpenRun(msgspec.Struct):
 
 
 class GaugeTrack(msgspec.Struct):
-    """The state of one gauge metric on one source.
+    """State of one gauge metric on one source.
 
-    A scrape that changes nothing costs one comparison, whatever the number of series: open runs
-    do not count their scrapes, the track does.
+    A scrape without a change costs one comparison for any number of series: the track counts the
+    scrapes, not each open run.
 
     Attributes:
-        delays: By how much the bean may be late: what it remembers are waits, in ms.
-        announced: Waits longer than that, in ms, and until when they may last: a broker mutes a
-            client that is over its quota for as long as it says (KIP-219), and forgets sooner.
-        confirmed_us: When the last successful scrape was requested; None without coverage.
-        exact: Its readings hold from their very instant on and to the next: no run has an edge.
+        delays: Delay of the MBean. The values that it shows too long are waits (ms).
+        announced: Waits longer than that (ms), and their latest end. A broker mutes a client above
+            its quota for the announced time (KIP-219), but shows it for a shorter time.
+        confirmed_us: Request time of the last successful scrape. None without coverage.
+        exact: True if readings hold exactly from their instant to the next: no run is uncertain.
     """
 
     delays: Delays = Delays()
@@ -55,7 +56,7 @@ class GaugeTrack(msgspec.Struct):
     announced: dict[Series, tuple[float, int]] = msgspec.field(default_factory=dict)
 
     def observe(self, reading: Reading, asked_us: int, answered_us: int, ledger: Ledger) -> None:
-        """Take in one successful reading."""
+        """Record a reading."""
         same = reading.values == self.values
         waiting = {} if same and not self.announced else self._waiting(reading, answered_us)
         if waiting:
@@ -77,16 +78,16 @@ class GaugeTrack(msgspec.Struct):
 
     @property
     def reach_us(self) -> int:
-        """How long before the last reading a run that is open may turn out to have ended."""
+        """Longest time before the last reading in which an open run can have ended."""
         if not self.open:
             return 0
         remembers = self.delays.memory_us and any(
-            _positive(one.value) for one in self.open.values()
+            _positive(run.value) for run in self.open.values()
         )
         return self.delays.refresh_us + (self.delays.memory_us if remembers else 0)
 
     def cut(self, window_us: int, ledger: Ledger) -> None:
-        """End every run at a window's start and carry it over, unconfirmed."""
+        """Split every run at a window start. The new part is unconfirmed."""
         for series, run in self.open.items():
             if run.start < window_us:
                 run.before = ledger.add(self._piece(series, run, window_us))
@@ -94,14 +95,14 @@ class GaugeTrack(msgspec.Struct):
                 run.flags = tuple(flag for flag in run.flags if flag != FLAG_PREVIOUS_POSITIVE)
 
     def stop(self, end_us: int, ledger: Ledger) -> None:
-        """Coverage ends: end every run, with the time since the last scrape as its tail."""
+        """End coverage: end every run. The time since the last scrape is uncertain."""
         for series, run in self.open.items():
             self._close(series, run, end_us, ledger)
         self.open.clear()
         self.zeros, self.values, self.confirmed_us = frozenset(), {}, None
 
     def _waiting(self, reading: Reading, now_us: int) -> dict[Series, float]:
-        """Waits that were announced for longer than the bean shows them, and are not over yet."""
+        """Return running waits that the MBean no longer shows."""
         if not self.delays.memory_us:
             return {}
         for series, wait in reading.values.items():
@@ -143,7 +144,7 @@ class GaugeTrack(msgspec.Struct):
         self.zeros, self.values, self.flags = reading.zeros, dict(reading.values), reading.flags
 
     def _edge(self, at_us: int) -> int:
-        """How long before an instant a change may have happened already."""
+        """Return the longest time before an instant in which a change can have happened."""
         if self.exact or self.confirmed_us is None:
             return 0
         return at_us - self.confirmed_us + self.delays.refresh_us
@@ -156,14 +157,14 @@ class GaugeTrack(msgspec.Struct):
         else:
             run.flags = (*run.flags, FLAG_NEXT_POSITIVE)
             new.flags = (*new.flags, FLAG_PREVIOUS_POSITIVE)
-            # Only as far as the run's own piece: the one before a cut holds another positive value
-            # for sure, and its window may not look at the next one to learn that this is no edge.
+            # Only within the run's own piece: the piece before a window start has another positive
+            # value, and its window cannot use the next window to detect that this is not an edge.
             edge = min(new.lead, new.start - run.start)
             self._end(series, run, new.start, edge, ledger)
         self.open[series] = new
 
     def _close(self, series: Series, run: OpenRun, end_us: int, ledger: Ledger) -> None:
-        """End a run: the value is no longer positive, or coverage has ended."""
+        """End a run whose value is no longer positive, or whose coverage ended."""
         memory_us = self.delays.memory_us if _positive(run.value) else 0
         self._end(series, run, end_us, self._edge(end_us) + memory_us, ledger)
 
@@ -171,7 +172,7 @@ class GaugeTrack(msgspec.Struct):
         self, series: Series, run: OpenRun, end_us: int, edge: int, ledger: Ledger
     ) -> int | None:
         number = run.before
-        if end_us > run.start:  # else carried over a cut and contradicted at that very instant
+        if end_us > run.start:  # otherwise it was split and changed at the same instant
             number = ledger.add(self._piece(series, run, end_us))
         ledger.shorten(number, edge)
         return number

@@ -1,6 +1,6 @@
-"""The spool's tables of batches and member sets: rows are packed, each with its checksum.
+"""Batch and member-set tables of the spool. Every row is packed and has a checksum.
 
-They are written, read for delivery, and when the spool is full the oldest batches are dropped.
+When the spool is full, the oldest batches are dropped.
 """
 
 import sqlite3
@@ -19,21 +19,21 @@ from lakehouse import tables
 BATCHES: Final = (
     "SELECT crc, rows, number, seal, start_us, end_us, count, lost_first, lost_from_us FROM batches"
 )
-"""A batch's checksum, what it is of, and under which keys."""
+"""Checksum of a batch, its content and its keys."""
 _MEMBERS: Final = tables.MEMBERS.name
 SetKey = tuple[str, str]
-"""A member set's hash, and the cluster that it is of."""
+"""Hash of a member set, and its cluster."""
 
 
 class Dropped(NamedTuple):
-    """Batches that were dropped from a full spool; instants in microseconds.
+    """Batches dropped from a full spool. Instants are microseconds.
 
     Attributes:
-        first: The number of the first of them, or of those dropped before it.
-        last: The number of the last.
-        from_us: From when on their rows were.
-        to_us: Until when.
-        batches: How many.
+        first: Number of the first batch, including batches dropped earlier.
+        last: Number of the last batch.
+        from_us: First instant of their rows.
+        to_us: Last instant of their rows.
+        batches: Number of batches.
     """
 
     first: int
@@ -44,28 +44,28 @@ class Dropped(NamedTuple):
 
 
 class UnreadableBatchError(SpoolError):
-    """A batch is not as it was put.
+    """A batch is damaged.
 
     Args:
-        number: Its number.
+        number: Number of the batch.
     """
 
     def __init__(self, number: int) -> None:
-        super().__init__(f"the spool's batch {number} is damaged; look at the disk")
+        super().__init__(f"batch {number} of the spool is damaged. Check the disk.")
         self.number = number
 
 
 def put_batch(
     db: sqlite3.Connection, number: int, seal: int, batch: Batch, dropped: Dropped | None = None
 ) -> None:
-    """Write a batch, or replace it; its member sets are kept apart.
+    """Write or replace a batch. Its member sets have their own table.
 
     Args:
         db: The spool, in a transaction.
-        number: The batch's number.
-        seal: The number of the first batch that was sealed with it.
+        number: Number of the batch.
+        seal: Number of the first batch with the same windows.
         batch: Its rows.
-        dropped: The dropped batches that one of its events reports.
+        dropped: Dropped batches that an event of the batch reports.
     """
     rows = {name: own for name, own in batch.rows.items() if own and name != _MEMBERS}
     packed = zlib.compress(msgspec.msgpack.encode(rows), 6)
@@ -85,10 +85,10 @@ def put_batch(
 
 
 def read_batches(db: sqlite3.Connection) -> Iterator[tuple[int, int, int, Batch]]:
-    """The batches to deliver, oldest first: number, packed size, count of rows, and rows.
+    """Yield the undelivered batches, oldest first: number, packed size, row count and rows.
 
     Raises:
-        UnreadableBatchError: One of them is not as it was put.
+        UnreadableBatchError: A batch is damaged.
     """
     with closing(db.execute(f"{BATCHES} WHERE refused IS NULL ORDER BY number")) as found:
         for crc, packed, *keys in found:
@@ -100,16 +100,16 @@ def read_batches(db: sqlite3.Connection) -> Iterator[tuple[int, int, int, Batch]
 
 
 def drop_oldest(db: sqlite3.Connection, newest: int, reached: int, excess: int) -> Dropped | None:
-    """Delete the oldest batches that the lake cannot know or take, until enough is gone.
+    """Delete the oldest batches until the spool is small enough.
 
-    Batches that were sealed together are dropped together: the rest would claim that the time of
-    the dropped rows is known.
+    Batches that may be in the lake are kept. Batches of the same windows are dropped together,
+    because the rest would claim that the time of the dropped rows is covered.
 
     Args:
         db: The spool, in a transaction.
-        newest: The first of the batches sealed last, which stay.
-        reached: Up to which number the lake may know of them.
-        excess: How many bytes too many there are.
+        newest: Number of the first batch of the last windows, which are kept.
+        reached: Highest number that may be in the lake.
+        excess: Bytes to delete.
     """
     gone = " FROM batches WHERE (seal > ? OR refused IS NOT NULL) AND seal < ?"
     query = f"SELECT seal, SUM(LENGTH(rows)) {gone} GROUP BY seal ORDER BY seal"

@@ -1,7 +1,7 @@
-"""The check of a spool at a start: a file that never was one is refused, a damaged one set aside.
+"""Check of a spool at the start: a foreign file is refused, a damaged spool is renamed.
 
-A file that was set aside is never deleted and never read again. Its undelivered rows are lost; the
-event ``spool_damaged`` says so.
+A renamed spool is never deleted and never read again. Its undelivered rows are lost, and the event
+``spool_damaged`` reports it.
 """
 
 import sqlite3
@@ -15,13 +15,13 @@ from collector.spool.batch_tables import BATCHES
 from collector.spool.spool_file import BUSY_SECONDS, SIDES, VERSION, advise, checksum
 
 _MAGIC: Final = b"SQLite format 3\0"
-_FORMATS: Final = (b"\x01\x01", b"\x02\x02")  # written and read in the same way: rollback or WAL
+_FORMATS: Final = (b"\x01\x01", b"\x02\x02")  # versions for writing and reading: rollback or WAL
 _DAMAGE: Final = {
     sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT,
-    sqlite3.SQLITE_ERROR,  # what the schema says is not what we wrote
+    sqlite3.SQLITE_ERROR,  # the schema was changed
     sqlite3.SQLITE_MISMATCH,
 }  # fmt: skip
-# The checksum, what it is of, and under which keys.
+# Checksum, content and keys of every row.
 _ROWS: Final = (
     "SELECT crc, value, key FROM meta",
     "SELECT crc, state, entry, batch FROM snapshot",
@@ -35,28 +35,28 @@ _NUMBERS: Final = (
 
 
 def refuse_other_kinds(path: Path) -> None:
-    """Refuse what is not a regular file, before anything is created beside it.
+    """Raise an error for a path that is not a regular file, before anything is created there.
 
     Raises:
         SpoolError: The path is a folder, a device, a pipe or a socket.
     """
     if path.exists() and not path.is_file():
-        raise SpoolError(f"spool {path}: not a regular file; set spool.path to a file of its own")
+        raise SpoolError(f"spool {path}: not a regular file. Set spool.path to a file of its own.")
 
 
 def set_aside_if_damaged(path: Path, now_us: int, *, was_made: bool) -> str | None:
-    """Rename what lies at the path, if that is damaged.
+    """Rename a damaged spool.
 
     Args:
         path: The spool.
-        now_us: The instant that its new name bears.
-        was_made: Whether there was a spool before, so that what is no database is a damaged one.
+        now_us: Time for its new name.
+        was_made: True if a spool existed before: then a file without a database is damaged.
 
     Returns:
-        The new name; None where nothing is damaged.
+        The new name. None if the spool is sound.
 
     Raises:
-        SpoolError: It cannot be read, is of another version or of another program.
+        SpoolError: The file is unreadable, or of another version or program.
     """
     try:
         if not path.exists() or _is_sound(path, was_made=was_made):
@@ -65,8 +65,8 @@ def set_aside_if_damaged(path: Path, now_us: int, *, was_made: bool) -> str | No
         while any(aside.with_name(aside.name + side).exists() for side in ("", *SIDES)):
             instant = datetime.fromtimestamp(now_us / 1e6, UTC).strftime("%Y%m%dT%H%M%S.%f")
             aside = path.with_name(f"{path.name}.damaged-{instant}Z")
-            now_us += 1_000  # two may be found at once, or the clock was set back
-        # The log first: beside a new file, the old one's log would be taken for its own.
+            now_us += 1_000  # two renames at one instant, or a clock step
+        # The log first: SQLite would replay the old log into a new file.
         for side in (*SIDES, ""):
             with suppress(FileNotFoundError):
                 path.with_name(path.name + side).rename(aside.with_name(aside.name + side))
@@ -78,7 +78,7 @@ def set_aside_if_damaged(path: Path, now_us: int, *, was_made: bool) -> str | No
 def _is_sound(path: Path, *, was_made: bool) -> bool:
     with path.open("rb") as file:
         head = file.read(20)
-    if not head:  # just made, or all of it got lost
+    if not head:  # new, or emptied
         return not was_made
     if head[:16] != _MAGIC and not was_made:
         raise _not_ours(path)
@@ -95,29 +95,30 @@ def _is_sound(path: Path, *, was_made: bool) -> bool:
     except UnicodeDecodeError:
         return False
     except sqlite3.Error as error:
-        # Without a code it is the driver's: text that is no UTF-8.
+        # The driver raises an error without a code for text that is not UTF-8.
         if getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF in _DAMAGE:
             return False
         raise
 
 
 def _not_ours(path: Path) -> SpoolError:
-    return SpoolError(f"{path} is no spool of jmxlake-agent; set spool.path to a file of its own")
+    why = f"{path} is not a spool of jmxlake-agent"
+    return SpoolError(f"{why}. Set spool.path to a file of its own.")
 
 
 def _is_of_this_version(path: Path, db: sqlite3.Connection) -> bool:
-    """Whether the row with the version is as it was written."""
+    """Return True for this version, False for a damaged row. Raise for another version."""
     row = db.execute("SELECT * FROM meta WHERE key = 'version'").fetchone()
     if row is None or (len(row) > 2 and row[2] != checksum(row[1], "version")):
         return False
     if row[1] != VERSION:
         why = f"spool {path} is of another version of jmxlake-agent"
-        raise SpoolError(f"{why}; let that version deliver it, or move it away")
+        raise SpoolError(f"{why}. Deliver it with that version, or move it to another folder.")
     return True
 
 
 def _is_as_written(db: sqlite3.Connection) -> bool:
-    """Read every row that has a checksum; journal entries follow one another, too."""
+    """Check every checksum, and that the journal has no missing entry."""
     rows = (row for query in _ROWS for row in db.execute(query))
     if any(crc != checksum(what, *keys) for crc, what, *keys in rows):
         return False

@@ -1,7 +1,7 @@
-"""Scrapes as the journal keeps them, and back.
+"""Journal entries: scrapes as bytes, and back.
 
-Values that did not change since the scrape before are left out: the encoder has them. Replaying the
-journal into the encoder's last snapshot gives the encoder as it was.
+An entry contains only values that changed since the previous scrape, because the encoder has the
+others. Replaying the journal into the last snapshot of the encoder restores the encoder.
 """
 
 import dataclasses
@@ -17,7 +17,7 @@ from lakehouse.tables.error_text import unexpected
 
 
 class Delta(msgspec.Struct, array_like=True):
-    """How a reading differs from the one before of its metric."""
+    """Difference between a reading and the previous reading of its metric."""
 
     zeros: frozenset[Series] = frozenset()
     no_zeros: frozenset[Series] = frozenset()
@@ -26,11 +26,11 @@ class Delta(msgspec.Struct, array_like=True):
 
 
 class Entry(msgspec.Struct, array_like=True):
-    """A scrape without its readings, and how these differ from those before.
+    """A scrape without its readings, and the differences of its readings.
 
     Attributes:
         unused: Always empty.
-        deltas: One for each reading; None: nothing changed.
+        deltas: Difference of each reading. None if nothing changed.
     """
 
     scrape: Scrape
@@ -39,23 +39,23 @@ class Entry(msgspec.Struct, array_like=True):
 
 
 def encode(scrape: Scrape, encoder: Encoder) -> bytes:
-    """One journal entry; to be called before the encoder records the scrape."""
+    """Return the journal entry of a scrape. Call it before the encoder records the scrape."""
     if scrape.answer is None:
         return msgspec.msgpack.encode(Entry(scrape))
     readings = scrape.answer.readings
     deltas = [_delta(reading, _track(encoder, scrape.family, reading)) for reading in readings]
-    bare = tuple(dataclasses.replace(one, zeros=frozenset(), values={}) for one in readings)
+    bare = tuple(dataclasses.replace(reading, zeros=frozenset(), values={}) for reading in readings)
     answer = dataclasses.replace(scrape.answer, readings=bare, moments=())
     return msgspec.msgpack.encode(Entry(dataclasses.replace(scrape, answer=answer), (), deltas))
 
 
 def state_of(encoders: Mapping[str, Encoder]) -> bytes:
-    """The encoders of all sources, as a snapshot keeps them."""
+    """Return the snapshot of the encoders of all sources."""
     return msgspec.msgpack.encode({"encoders": {**encoders}})
 
 
 def scrape_of(decoded: Entry, encoder: Encoder) -> Scrape:
-    """The scrape of an entry; the encoder must be as it was when the entry was made."""
+    """Return the scrape of an entry. The encoder must have the state of that time."""
     if decoded.scrape.answer is None:
         return decoded.scrape
     readings = []
@@ -70,16 +70,16 @@ def scrape_of(decoded: Entry, encoder: Encoder) -> Scrape:
 def replay(
     state: bytes | None, entries: Sequence[bytes], window_us: int
 ) -> tuple[dict[str, Encoder], str | None]:
-    """The encoders after a journal, as far as that can be read.
+    """Return the encoders after the readable part of a journal.
 
     Args:
-        state: The encoders before it; None: there were none.
+        state: Snapshot before the journal. None if there is none.
         entries: The journal, oldest first.
-        window_us: Length of a window, for sources that have no encoder yet.
+        window_us: Window length of new encoders.
 
     Returns:
-        The encoders by source, and why they have not all of the journal; None: they have.
-        That of an agent which knew one source alone has an empty name.
+        The encoders by source, and why a part of the journal is unreadable (None if it is not).
+        The encoder of a version with one source has an empty name.
     """
     try:
         encoders = {} if state is None else _encoders(state)
@@ -90,7 +90,7 @@ def replay(
             decoded = msgspec.msgpack.decode(entry, type=Entry)
             encoder = encoders.setdefault(decoded.scrape.source, Encoder(window_us))
             encoder.record(scrape_of(decoded, encoder))
-        except Exception as error:  # noqa: BLE001 - whatever it is, it would be so at every start
+        except Exception as error:  # noqa: BLE001 - any error would repeat at every start
             sound, _ = replay(state, entries[:number], window_us)
             return sound, f"entry {number + 1} of {len(entries)}: {unexpected(error)}"
     return encoders, None
@@ -99,7 +99,7 @@ def replay(
 def _encoders(state: bytes) -> dict[str, Encoder]:
     try:
         return msgspec.msgpack.decode(state, type=dict[str, dict[str, Encoder]])["encoders"]
-    except msgspec.ValidationError:  # of an agent that knew one source alone
+    except msgspec.ValidationError:  # of a version with one source
         return {"": msgspec.msgpack.decode(state, type=Encoder)}
 
 
@@ -108,7 +108,9 @@ def _delta(reading: Reading, track: GaugeTrack | CounterTrack) -> Delta | None:
     if same and reading.values == track.values:
         return None
     before, values = track.values, reading.values
-    changed = {one: n for one, n in values.items() if one not in before or before[one] != n}
+    changed = {
+        series: n for series, n in values.items() if series not in before or before[series] != n
+    }
     gone = [series for series in before if series not in values]
     if same:
         return Delta(values=changed, no_values=gone)

@@ -1,6 +1,6 @@
-"""The spool: rows that were read and are not in the lake yet, on this host's disk.
+"""Spool: disk buffer of scraped rows that are not in the lake.
 
-A write is on disk when the call returns, or the call raises and nothing has changed.
+A write is on disk when the call returns. If the call raises, the spool has not changed.
 """
 
 import errno
@@ -32,19 +32,19 @@ from collector.spool.batch_tables import Dropped, SetKey
 from collector.spool.spool_file import SpoolFile, advise, checksum, meta, put_meta, read_only
 from lakehouse import tables
 
-_KEPT_SETS: Final = 10_000  # batches; about a month of windows of five minutes
-_MOST_COPIED: Final = 256 << 20  # bytes of a spool that is tried as a copy
-_FREE_PAGES: Final = 1_000  # of 4 KiB, that a file may have free within before it is made smaller
+_KEPT_SETS: Final = 10_000  # batches, about a month of windows of five minutes
+_MOST_COPIED: Final = 256 << 20  # bytes of the largest spool that is copied for a check
+_FREE_PAGES: Final = 1_000  # of 4 KiB, above which the file shrinks
 
 
 EventsOf = Callable[[Dropped], Iterable[Row]]
 
 
 class WaitingBatch(NamedTuple):
-    """A numbered batch that waits for delivery.
+    """An undelivered batch.
 
     Attributes:
-        number: Higher than that of every batch sealed before.
+        number: Number, higher than all earlier numbers.
         batch: Its rows.
     """
 
@@ -53,13 +53,13 @@ class WaitingBatch(NamedTuple):
 
 
 class Depth(NamedTuple):
-    """The content of a spool.
+    """Size of a spool.
 
     Attributes:
-        batches: How many batches.
-        bytes: Their packed size.
-        refused: How many of them no lake can take.
-        oldest_us: The first instant of which a batch waits, None where none waits.
+        batches: Number of batches.
+        bytes: Packed size of the batches.
+        refused: Number of batches that no lake accepts.
+        oldest_us: First instant of the undelivered rows. None if all rows are delivered.
     """
 
     batches: int
@@ -69,28 +69,27 @@ class Depth(NamedTuple):
 
 
 class Spool(AbstractContextManager["Spool"]):
-    """One agent's spool; a lock on it keeps a second agent out.
+    """Spool of one agent. A lock prevents a second agent from using it.
 
-    A file that is damaged is set aside, and a new one made in its place. One that never was a
-    spool is refused.
+    A damaged file is renamed and replaced by a new spool. A file of another program is refused.
 
     Args:
-        path: The SQLite file; it is made where it is missing, readable by its owner alone.
-        max_bytes: Packed size of the batches beyond which the oldest are dropped.
-        clock: Gives the instant at which damage is found.
+        path: The SQLite file. A new file is readable only by its owner.
+        max_bytes: Maximum packed size of the batches. The oldest batches above it are dropped.
+        clock: Clock for the time of damage.
 
     Attributes:
-        agent: The id under which the lake knows this spool's batches.
-        last_number: The highest batch number ever given, 0 before the first.
-        reached: The highest batch number that the lake may know of.
-        found: Events of faults found when it was opened, until the next seal.
+        agent: ID of this spool's batches in the lake.
+        last_number: Highest batch number. 0 before the first batch.
+        reached: Highest batch number that may be in the lake.
+        found: Events of faults at the opening, until windows are closed.
 
     Raises:
-        SpoolError: It cannot be read or written, is of another version, or another agent holds it.
+        SpoolError: The file is unreadable, not writable, of another version, or in use.
     """
 
     def __init__(self, path: Path, max_bytes: int, clock: Clock | None = None) -> None:
-        self._path = path = path.resolve()  # as SQLite does for what it keeps beside the file
+        self._path = path = path.resolve()  # as SQLite does for the names of its other files
         self.max_bytes = max_bytes
         self._entry = self.last_number = 0
         self.found: list[Event] = []
@@ -105,7 +104,7 @@ class Spool(AbstractContextManager["Spool"]):
             opened.callback(self._file.close)
             with self._file.writing() as db:
                 self._read(db, aside, now_us)
-            with suppress(OSError):  # only so that a file that is emptied is known for damaged
+            with suppress(OSError):  # so that an emptied spool is detected as damaged
                 os.pwrite(lock, b"1", 0)
             self._opened = opened.pop_all()
 
@@ -117,11 +116,11 @@ class Spool(AbstractContextManager["Spool"]):
         self._opened.close()
 
     def begin_anew(self, state: bytes, agent: str) -> None:
-        """Take a new id, and delete all waiting batches: the lake has later ones than this spool.
+        """Set a new ID and delete all batches, because the lake has later batches than this spool.
 
         Args:
-            state: The encoder's state from now on.
-            agent: The new id.
+            state: New snapshot of the encoders.
+            agent: The new ID.
         """
         with self._file.writing() as db:
             db.execute("DELETE FROM batches")
@@ -131,23 +130,23 @@ class Spool(AbstractContextManager["Spool"]):
         self.agent, self.reached = agent, 0
 
     def remember(self, key: str, value: str) -> None:
-        """Keep a value under a name."""
+        """Store a value by key."""
         with self._file.writing() as db:
             put_meta(db, **{key: value})
 
     def recall(self, key: str) -> str | None:
-        """The value kept last under a name."""
+        """Return the stored value of a key."""
         with self._file.reading() as db:
             return meta(db, key)
 
     def forget_lake(self) -> None:
-        """Accept the next lake, whichever tables it has."""
+        """Delete the stored tables of the lake, so that another lake is accepted."""
         with self._file.writing() as db:
             db.execute("DELETE FROM meta WHERE key LIKE 'table %'")
 
     def know_lake_of(self, path: Path) -> None:
-        """Copy the known tables of another spool, which an agent may have open."""
-        if not path.is_file():  # to open a FIFO would wait
+        """Copy the known tables of another spool. An agent may be using it."""
+        if not path.is_file():  # opening a FIFO would block
             return
         with suppress(sqlite3.Error), closing(read_only(path)) as other:
             rows = other.execute("SELECT * FROM meta WHERE key LIKE 'table %'").fetchall()
@@ -155,7 +154,7 @@ class Spool(AbstractContextManager["Spool"]):
                 db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?, ?)", rows)
 
     def append(self, entries: Sequence[bytes]) -> None:
-        """Keep journal entries, all of them or none."""
+        """Store journal entries in one transaction."""
         numbered = list(enumerate(entries, self._entry + 1))
         with self._file.writing() as db:
             db.executemany(
@@ -167,15 +166,15 @@ class Spool(AbstractContextManager["Spool"]):
     def seal(
         self, batches: Iterable[Batch], state: bytes, events_of: EventsOf | None = None
     ) -> int:
-        """Keep batches that belong together, and the encoder's state; the journal starts empty.
+        """Store batches of the same windows and a snapshot. The journal is empty afterwards.
 
         Args:
-            batches: They are asked for one after the other.
-            state: The encoder's state after them.
-            events_of: Makes the event rows of dropped batches; they go into the last batch.
+            batches: The batches, consumed one by one.
+            state: Snapshot of the encoders after them.
+            events_of: Returns the event rows of dropped batches, which the last batch gets.
 
         Returns:
-            How many of the oldest batches were dropped to stay below ``max_bytes``.
+            Number of batches dropped to stay below ``max_bytes``.
         """
         first, number, dropped, batch = self.last_number + 1, self.last_number, None, None
         with self._file.writing() as db:
@@ -194,21 +193,21 @@ class Spool(AbstractContextManager["Spool"]):
         return dropped.batches if dropped else 0
 
     def recover(self) -> tuple[bytes | None, list[bytes]]:
-        """The encoder's last state, if any, and the journal since then."""
+        """Return the last snapshot of the encoders, if any, and the journal since then."""
         with self._file.reading() as db:
             state = db.execute("SELECT state FROM snapshot").fetchone()
             entries = db.execute("SELECT entry FROM journal ORDER BY number").fetchall()
         return (state[0] if state else None), [entry for (entry,) in entries]
 
     def waiting(self, limit_bytes: int, limit_rows: int = 1 << 60) -> list[WaitingBatch]:
-        """The batches to deliver next, oldest first; at least one if any waits.
+        """Return the batches to deliver next, oldest first; at least one if there is any.
 
         Args:
-            limit_bytes: Packed size of all that are returned, beyond the first.
-            limit_rows: Their rows, likewise.
+            limit_bytes: Maximum packed size of the batches after the first.
+            limit_rows: Maximum rows of the batches after the first.
 
         Raises:
-            UnreadableBatchError: One of them is damaged.
+            UnreadableBatchError: A batch is damaged.
         """
         found: list[WaitingBatch] = []
         with self._file.reading() as db:
@@ -220,28 +219,28 @@ class Spool(AbstractContextManager["Spool"]):
         return found
 
     def is_empty(self) -> bool:
-        """Whether nothing waits for delivery."""
+        """Return True if all batches are delivered."""
         with self._file.reading() as db:
             query = "SELECT 1 FROM batches WHERE refused IS NULL LIMIT 1"
             return db.execute(query).fetchone() is None
 
     def reach(self, number: int) -> None:
-        """Note that the lake may get the batches up to this one; called before they are written.
+        """Record that the batches up to a number may reach the lake. Call it before the commit.
 
-        If the lake has a higher number, another agent wrote it: this spool is a copy.
+        A higher number in the lake proves that another agent has a copy of this spool.
         """
         if number > self.reached:
             self.remember("reached", str(number))
             self.reached = number
 
     def held(self, number: int) -> int:
-        """How many batches up to this one wait; once it is reached, no fewer until acknowledged."""
+        """Return the number of undelivered batches up to a batch."""
         with self._file.reading() as db:
             query = "SELECT COUNT(*) FROM batches WHERE number <= ? AND refused IS NULL"
             return int(db.execute(query, (number,)).fetchone()[0])
 
     def rest_of_seal(self, number: int) -> Dropped:
-        """A batch, and the later ones that were sealed with it."""
+        """Return a batch and the later batches of the same windows."""
         with self._file.reading() as db:
             row = db.execute(
                 "SELECT MIN(number), MAX(number), MIN(start_us), MAX(end_us), COUNT(*) FROM batches"
@@ -251,9 +250,9 @@ class Spool(AbstractContextManager["Spool"]):
         return Dropped(*row)
 
     def refuse(self, number: int, why: str) -> None:
-        """Set aside a batch that no lake can take, and the rest of its seal.
+        """Mark a batch that no lake accepts, and the later batches of the same windows.
 
-        It stays until the spool is full.
+        They are kept until the spool is full.
         """
         last = self.rest_of_seal(number).last
         with self._file.writing() as db:
@@ -263,17 +262,17 @@ class Spool(AbstractContextManager["Spool"]):
     def acknowledge(
         self, number: int, landed: Mapping[str, str] | None = None, sets: Iterable[SetKey] = ()
     ) -> None:
-        """Delete the batches up to this number: they are in the lake.
+        """Delete the batches up to a number, because they are in the lake.
 
         Args:
-            number: The number of the last.
-            landed: Values to remember with that.
-            sets: The member sets to which they refer, which are in the lake, too.
+            number: Number of the last batch.
+            landed: Values to store in the same transaction.
+            sets: Member sets of the batches, which are in the lake.
         """
         with self._file.writing() as db:
             db.execute("DELETE FROM batches WHERE number <= ? AND refused IS NULL", (number,))
             db.executemany("UPDATE sets SET delivered = 1 WHERE hash = ? AND cluster = ?", sets)
-            # Else they pile up; a later batch brings them along again.
+            # Otherwise they accumulate. A later batch stores them again.
             db.execute("UPDATE sets SET row = NULL WHERE used <= ?", (number,))
             reached = max(number, self.reached)
             put_meta(db, reached=str(reached), **(landed or {}))
@@ -281,10 +280,10 @@ class Spool(AbstractContextManager["Spool"]):
         with self._file.reading() as db:
             (pages,) = db.execute("PRAGMA freelist_count").fetchone()
             if pages > _FREE_PAGES:
-                db.executescript("PRAGMA incremental_vacuum")  # by execute() it is one page
+                db.executescript("PRAGMA incremental_vacuum")  # execute() frees one page only
 
     def sets_to_deliver(self, keys: Collection[SetKey]) -> list[Row]:
-        """The rows of those member sets that are not in the lake yet."""
+        """Return the rows of the member sets that are not in the lake."""
         with self._file.reading() as db:
             query = (
                 "SELECT row FROM sets WHERE hash = ? AND cluster = ? AND delivered = 0"
@@ -294,13 +293,13 @@ class Spool(AbstractContextManager["Spool"]):
             return [msgspec.msgpack.decode(row[0], type=Row) for row in found if row]
 
     def forget_sets(self) -> None:
-        """Deliver all member sets again: the lake is another one, or has lost commits."""
+        """Mark all member sets as undelivered, because the lake changed or lost commits."""
         with self._file.writing() as db:
             db.execute("DELETE FROM sets WHERE row IS NULL")
             db.execute("UPDATE sets SET delivered = 0")
 
     def depth(self) -> Depth:
-        """The content of the spool now."""
+        """Return the current size of the spool."""
         with self._file.reading() as db:
             row = db.execute(
                 "SELECT COUNT(*), COALESCE(SUM(LENGTH(rows)), 0), COUNT(refused),"
@@ -309,15 +308,15 @@ class Spool(AbstractContextManager["Spool"]):
         return Depth(*row)
 
     def _put_state(self, db: sqlite3.Connection, state: bytes, batch: int) -> None:
-        """Replace the journal by the state to which it led."""
+        """Replace the journal by a snapshot."""
         row = (self._entry, batch, state, checksum(state, self._entry, batch))
         db.execute("INSERT OR REPLACE INTO snapshot VALUES (1, ?, ?, ?, ?)", row)
         db.execute("DELETE FROM journal")
 
     def _take_lock(self, opened: ExitStack) -> int:
-        """Keep a second agent out; for as long as this process lives, whatever becomes of it.
+        """Lock the spool until the process ends, in any way.
 
-        The file that is locked is empty until there was an agent.
+        The lock file is empty until the first agent has used the spool.
         """
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -327,13 +326,13 @@ class Spool(AbstractContextManager["Spool"]):
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             why = f"spool {self._path} is in use by another agent"
-            raise SpoolInUseError(f"{why}; give each its own spool.path") from error
+            raise SpoolInUseError(f"{why}. Set another spool.path for each agent.") from error
         except OSError as error:
             raise advise(self._path, error) from error
         return file
 
     def _read(self, db: sqlite3.Connection, aside: str | None, now_us: int) -> None:
-        """Read id, numbers and events of the file."""
+        """Read ID, numbers and events of the file."""
         if aside is not None:
             put_meta(db, damaged=f"{now_us} {aside}")
         self.agent, self.reached = str(meta(db, "agent")), int(meta(db, "reached") or 0)
@@ -345,20 +344,20 @@ class Spool(AbstractContextManager["Spool"]):
 
 
 def try_spool(path: Path) -> str | None:
-    """Open a copy of a spool as an agent would, in a folder beside it that is removed again.
+    """Open a copy of a spool as an agent does, in a temporary folder next to it.
 
     Args:
-        path: The spool; it may be missing.
+        path: The spool. It need not exist.
 
     Returns:
-        Finding that does not keep an agent from starting; None: there is none.
+        Finding that does not prevent the start of an agent. None if there is none.
 
     Raises:
         SpoolInUseError: An agent has it open.
         SpoolError: An agent could not open it.
     """
     integrity.refuse_other_kinds(path := path.resolve())
-    folder = next(one for one in path.parents if one.exists())
+    folder = next(parent for parent in path.parents if parent.exists())
     if not folder.is_dir():
         raise advise(path, NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR)))
     size = sum(file.stat().st_size for file in _files(path))
@@ -369,25 +368,25 @@ def try_spool(path: Path) -> str | None:
                 shutil.copyfile(file, copy.with_name(file.name))
             try:
                 with Spool(copy, 1) as opened:
-                    damaged = any(one.kind == "spool_damaged" for one in opened.found)
+                    damaged = any(event.kind == "spool_damaged" for event in opened.found)
             except SpoolError as error:
                 raise SpoolError(str(error).replace(str(copy), str(path))) from error
     except OSError as error:
         raise advise(path, error) from error
     if size > _MOST_COPIED:
-        return f"its content was not checked: it has {size >> 20} MiB"
-    return "it is damaged: the agent sets it aside and starts a new one" if damaged else None
+        return f"content not checked: {size >> 20} MiB are too large for a check"
+    return "damaged: the agent will rename it and start an empty spool" if damaged else None
 
 
 def _files(path: Path) -> list[Path]:
-    """The files of a spool without the index of its log, which is made again."""
+    """Return the files of a spool without the index of its log, which SQLite recreates."""
     names = (path.name, f"{path.name}.lock", f"{path.name}-wal", f"{path.name}-journal")
     return [file for name in names if (file := path.with_name(name)).is_file()]
 
 
 @contextmanager
 def _unlocked(path: Path) -> Iterator[None]:
-    """Keep agents out of an existing spool for a moment."""
+    """Lock an existing spool for a moment."""
     lock = Path(f"{path}.lock")
     with lock.open("rb+") if lock.exists() else nullcontext() as file:
         try:

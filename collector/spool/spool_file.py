@@ -1,7 +1,7 @@
-"""The spool's file: SQLite with a write-ahead log and ``synchronous=FULL``.
+"""File of the spool: SQLite with a write-ahead log and ``synchronous=FULL``.
 
-A transaction is on disk when it ends. Every row that matters has a checksum, since
-SQLite itself notices damage to its structure only.
+A transaction is on disk when it ends. Rows have checksums, because SQLite detects damage of its
+structure only.
 """
 
 import sqlite3
@@ -18,7 +18,7 @@ from collector.errors import SpoolError
 
 VERSION: Final = "3"
 SIDES: Final = ("-wal", "-shm", "-journal")
-"""Suffixes of SQLite's files beside the spool; the journal only while a spool is created."""
+"""Suffixes of SQLite's other files. ``-journal`` exists only while a spool is created."""
 
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL, crc INTEGER NOT NULL);
@@ -36,52 +36,52 @@ CREATE TABLE IF NOT EXISTS sets
      delivered INTEGER NOT NULL, PRIMARY KEY (hash, cluster));
 """
 BUSY_SECONDS: Final = 10.0  # a backup tool may hold the file for a moment
-_WAL_BYTES: Final = 16 << 20  # what is left of the log after a reader had made it grow
+_WAL_BYTES: Final = 16 << 20  # size of the log after a reader made it grow
 
 
 def checksum(what: bytes | str, *keys: object) -> int:
-    """CRC-32 of a value and of the keys under which it is kept."""
+    """Return the CRC-32 of a value and its keys."""
     head = zlib.crc32("/".join(map(str, keys)).encode())
     return zlib.crc32(what.encode() if isinstance(what, str) else what, head)
 
 
 def advise(path: Path, error: Exception) -> SpoolError:
-    """The error in one line, and what to do."""
-    return SpoolError(f"spool {path}: {error}; check the disk and the folder's owner")
+    """Return an error with its fix in one line."""
+    return SpoolError(f"spool {path}: {error}. Check the disk and the owner of the folder.")
 
 
 def read_only(path: Path) -> sqlite3.Connection:
-    """A connection that changes nothing, nor moves the log into the file when it is closed."""
+    """Return a read-only connection. Closing it does not move the log into the file."""
     uri = f"file:{quote(str(path))}?mode=ro"
     return sqlite3.connect(uri, uri=True, isolation_level=None, timeout=BUSY_SECONDS)
 
 
 def meta(db: sqlite3.Connection, key: str) -> str | None:
-    """A value, None where there is none of that name."""
+    """Return the value of a key. None if it is missing."""
     row = db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
     return str(row[0]) if row else None
 
 
 def put_meta(db: sqlite3.Connection, **values: str) -> None:
-    """Keep values under their names."""
+    """Store values by key."""
     rows = [(key, value, checksum(value, key)) for key, value in values.items()]
     db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?, ?)", rows)
 
 
 def make_tables(db: sqlite3.Connection) -> None:
-    """Make the tables that are missing, in a transaction."""
+    """Create missing tables, in a transaction."""
     for statement in _SCHEMA.split(";")[:-1]:
         db.execute(statement)
 
 
 class SpoolFile:
-    """An open spool; one connection, used by one thread at a time.
+    """An open spool with one connection for one thread at a time.
 
     Args:
-        path: The file; it is made where it is missing, readable by its owner alone.
+        path: The file. A new file is readable only by its owner.
 
     Raises:
-        SpoolError: It cannot be opened or written.
+        SpoolError: The file cannot be opened or written.
     """
 
     def __init__(self, path: Path) -> None:
@@ -89,7 +89,7 @@ class SpoolFile:
         self._mutex = threading.RLock()
         try:
             path.touch(mode=0o600)
-            with suppress(PermissionError):  # another user's, who let us write to it
+            with suppress(PermissionError):  # the owner is another user
                 path.chmod(0o600)
             self._db = sqlite3.connect(
                 path, isolation_level=None, check_same_thread=False, timeout=BUSY_SECONDS
@@ -98,12 +98,12 @@ class SpoolFile:
             raise advise(path, error) from error
         try:
             with self.reading() as db:
-                db.execute("PRAGMA auto_vacuum=INCREMENTAL")  # while there is no table yet
+                db.execute("PRAGMA auto_vacuum=INCREMENTAL")  # before the first table
                 mode = db.execute("PRAGMA journal_mode=WAL").fetchone()[0]
                 if mode != "wal":
                     raise sqlite3.OperationalError(  # noqa: TRY301
-                        f"no write-ahead log is possible there (journal_mode {mode}): is it a"
-                        " network file system?"
+                        f"the file system does not support a write-ahead log (journal_mode {mode});"
+                        " network file systems do not"
                     )
                 db.execute("PRAGMA synchronous=FULL")
                 db.execute("PRAGMA cell_size_check=ON")
@@ -113,20 +113,20 @@ class SpoolFile:
                 if meta(db, "version") is None:
                     put_meta(db, version=VERSION, agent=uuid.uuid4().hex, reached="0")
             with self.reading() as db, suppress(sqlite3.OperationalError):  # a full disk
-                # Else all of a new spool, its agent too, hung on the first bytes of the log.
+                # Otherwise a new spool and its agent ID would exist only in the log.
                 db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
         except BaseException:
             self._db.close()
             raise
 
     def close(self) -> None:
-        """Close it."""
+        """Close the file."""
         with self._mutex:
             self._db.close()
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """The connection, for this thread alone.
+        """Yield the connection for this thread only.
 
         Raises:
             SpoolError: A statement failed.
@@ -139,10 +139,10 @@ class SpoolFile:
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """One transaction: all of it is on disk afterwards, or nothing is.
+        """Yield the connection in a transaction, which is on disk afterwards or has no effect.
 
         Raises:
-            SpoolError: It could not be written.
+            SpoolError: The transaction could not be written.
         """
         with self.reading() as db:
             db.execute("BEGIN IMMEDIATE")
@@ -150,6 +150,6 @@ class SpoolFile:
                 yield db
                 db.execute("COMMIT")
             except BaseException:
-                if db.in_transaction:  # a full disk makes SQLite roll back by itself
+                if db.in_transaction:  # SQLite rolls back on a full disk
                     db.execute("ROLLBACK")
                 raise

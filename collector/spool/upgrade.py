@@ -1,7 +1,7 @@
-"""Converts a spool of format 2 into format 3.
+"""Conversion of a spool from format 2 to format 3.
 
-Format 2 kept member sets in a table of their own, and in a batch the remains of dropped ones. Its
-journal and its snapshot are those of format 3.
+Format 2 has a table ``members`` and, in a batch, the rest of dropped batches. Its journal and
+snapshot are equal in format 3.
 """
 
 import sqlite3
@@ -27,10 +27,10 @@ class _Batch2(msgspec.Struct):
 
 
 def upgrade(path: Path) -> None:
-    """Convert the waiting batches under their numbers; any other file is left as it is.
+    """Convert undelivered batches with their numbers. Do not change any other file.
 
-    So is a damaged file, or one with batches of an old copy: the check that follows refuses a file
-    of another version.
+    A damaged file, or a file with batches of an old copy, stays in format 2 and is refused by the
+    check that follows.
     """
     if not path.exists() or not _is_former(path):
         return
@@ -68,7 +68,7 @@ def _convert(db: sqlite3.Connection) -> None:
         db.execute(f"DROP TABLE {name}")
     spool_file.make_tables(db)
     for number, batch in batches:
-        rows: dict[str, list[Row]] = {tables.MEMBERS.name: sets}  # the last one brings them all
+        rows: dict[str, list[Row]] = {tables.MEMBERS.name: sets}  # the last batch has all of them
         sets = []
         for part in (*batch.inherited, batch):
             for name, own in part.rows.items():

@@ -1,8 +1,8 @@
-"""The agent's own metrics: what its threads count, what is measured when it is asked for, health.
+"""The agent's own metrics (``jmxlake_agent_*``) and its health.
 
-Ages are of a steady clock that stands still while the host sleeps, so that waking up is no failure.
-Prometheus sees them as ``jmxlake_agent_*``, of itself and not of Kafka. Labels are families,
-sources and outcomes only: no topic, no user, no client, no secret.
+Threads update counters; other values are measured at each request. Ages are of a steady clock that
+stops while the host sleeps, so that waking up is not a failure. Labels are families, sources and
+outcomes, never topics, users, clients or secrets.
 """
 
 import math
@@ -28,7 +28,7 @@ from lakehouse.tables import MAX_GAP_INTERVALS
 
 NAMESPACE: Final = "jmxlake_agent"
 STALE_SECONDS: Final = 30.0
-"""A thread that ticks every ten seconds at least and has not for this long is taken for dead."""
+"""A thread without a tick for this time counts as dead. Threads tick every ten seconds."""
 _BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _THREADS: Final = ("main", "keeper")
 _MOST_SILENT_DELIVERIES: Final = 3
@@ -37,12 +37,12 @@ prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
 
 
 Read = tuple[str, str]
-"""A source by its name in the lake, and a family that is read of it."""
+"""Name of a source in the lake, and a family."""
 
 
 @dataclass(slots=True)
 class _Family:
-    """The state of a family that health depends on; instants by the steady clock."""
+    """State of a family for health. Instants are of the steady clock."""
 
     via: str
     max_gap: float = 0.0
@@ -51,19 +51,18 @@ class _Family:
 
 
 class AgentStats:
-    """Counts; every method may be called from any thread.
+    """Agent counters. Any thread may call any method.
 
     Args:
-        monotonic: A steady clock, in seconds.
+        monotonic: Steady clock (seconds).
 
     Attributes:
-        registry: The metrics that count; no library's are among them.
-        commit_interval_seconds: How often a delivery should end.
-        delivered: Batches that reached the lake.
-        factors: By family, how many times as long as configured its interval is; 0: not read.
-        window_rows: Rows of bronze/runs of the window that was sealed last, by family.
-        unfound: Why a source is not read that the configuration leaves to be found, by how it is
-            to be found.
+        registry: The counters, without metrics of libraries.
+        commit_interval_seconds: Interval of deliveries.
+        delivered: Delivered batches.
+        factors: Factor of the configured interval, by family. 0: the family is disabled.
+        window_rows: Rows of bronze/runs of the last closed window, by family.
+        unfound: Errors of discovery, by entry of the configuration.
     """
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
@@ -84,34 +83,34 @@ class AgentStats:
         gauge = partial(prometheus_client.Gauge, namespace=NAMESPACE, registry=self.registry)
         of = ("source", "family")
         self._seconds = prometheus_client.Histogram(
-            "scrape_duration_seconds", "Duration of attempts to read.", of,
+            "scrape_duration_seconds", "Duration of scrapes.", of,
             namespace=NAMESPACE, registry=self.registry, buckets=_BUCKETS,
         )  # fmt: skip
-        self._scrapes = counter("scrapes", "Attempts to read, by how they ended.", (*of, "outcome"))
-        self._missed = counter("missed_ticks", "Ticks while the attempt before was under way.", of)
-        self._dropped = counter("dropped_series", "Series beyond the family's cap.", of)
+        self._scrapes = counter("scrapes", "Scrapes by outcome.", (*of, "outcome"))
+        self._missed = counter("missed_ticks", "Ticks during a running scrape.", of)
+        self._dropped = counter("dropped_series", "Series above the limit of the family.", of)
         self._from_the_start = self._seconds, self._missed, self._dropped
-        self._interval = gauge("interval_seconds", "Cadence of the family.", of)
-        self._beans = gauge("beans", "Beans in the last answer.", of)
-        self._commits = counter("commits", "Batches that reached the lake.")
-        self._commit_failures = counter("commit_failures", "Deliveries that failed; tried again.")
-        self.clock_steps = counter("clock_steps", "Times the wall clock was set.")
-        self.reloads = counter("reloads", "Times the configuration was read again.")
-        self.reload_failures = counter("reload_failures", "Of these, how many were refused.")
-        self.unexpected_errors = counter("unexpected_errors", "Faults of the agent itself.")
-        self.crashes = counter("crashes", "Crash reports of its JVM beside the spool.")
-        self.seal_seconds = gauge("seal_seconds", "How long the last sealing took.")
-        self.delivery_seconds = gauge("delivery_seconds", "How long the last delivery took.")
+        self._interval = gauge("interval_seconds", "Scrape interval of the family.", of)
+        self._beans = gauge("beans", "MBeans in the last response.", of)
+        self._commits = counter("commits", "Delivered batches.")
+        self._commit_failures = counter("commit_failures", "Failed deliveries, which are retried.")
+        self.clock_steps = counter("clock_steps", "Steps of the wall clock.")
+        self.reloads = counter("reloads", "Configuration reloads.")
+        self.reload_failures = counter("reload_failures", "Rejected configuration reloads.")
+        self.unexpected_errors = counter("unexpected_errors", "Unexpected errors of the agent.")
+        self.crashes = counter("crashes", "Crash reports of the JVM next to the spool.")
+        self.seal_seconds = gauge("seal_seconds", "Duration of the last closing of windows.")
+        self.delivery_seconds = gauge("delivery_seconds", "Duration of the last delivery.")
 
     def begin(self) -> None:
-        """The threads begin to tick; what comes before may take its time."""
+        """Start checking the ticks of the threads, after a start of any length."""
         self._ticks = dict.fromkeys(_THREADS, self._monotonic())
 
     def expect(self, families: Mapping[Read, tuple[str, int]]) -> None:
-        """Set the families that are read from now on.
+        """Set the families to scrape.
 
         Args:
-            families: Via what and at which cadence in microseconds, by source and family.
+            families: Transport and interval (µs), by source and family.
         """
         with self._lock:
             before, self._families = self._families, {}
@@ -131,12 +130,12 @@ class AgentStats:
                     gone.remove(*read)
 
     def scraped(self, scrape: Scrape) -> None:
-        """An attempt has ended."""
+        """Count a scrape."""
         read = scrape.source, scrape.family
         with self._lock:
             family = self._families.get(read)
             if family is None:
-                return  # it was taken out of the configuration meanwhile
+                return  # a reload removed it during the scrape
             family.tried = True
             self._scrapes.labels(*read, scrape.outcome).inc()
             seconds = (scrape.answered_us - scrape.asked_us) / 1e6
@@ -147,28 +146,28 @@ class AgentStats:
                 family.answered = self._monotonic()
 
     def missed(self, read: Read) -> None:
-        """A tick came while the attempt before was still under way."""
+        """Count a tick during a running scrape."""
         with self._lock:
             if read in self._families:
                 self._missed.labels(*read).inc()
 
     def committed(self, batches: int) -> None:
-        """A delivery has ended, and so many batches reached the lake."""
+        """Count the batches of a finished delivery."""
         self._commits.inc(batches)
         self.delivered += batches
         self._delivery_ended = self._monotonic()
 
     def commit_failed(self) -> None:
-        """An attempt to deliver went wrong."""
+        """Count a failed delivery."""
         self._commit_failures.inc()
         self._delivery_ended = self._monotonic()
 
     def tick(self, thread: str) -> None:
-        """The main loop or the keeper is alive."""
+        """Record that the main loop or the keeper is alive."""
         self._ticks[thread] = self._monotonic()
 
     def stalled_thread(self) -> str | None:
-        """Why the agent does not work, in one line; None where it does."""
+        """Return why the agent does not work. None if it works."""
         now = self._monotonic()
         for thread, ticked in list(self._ticks.items()):
             if now - ticked > STALE_SECONDS:
@@ -176,35 +175,37 @@ class AgentStats:
         return None
 
     def tried_all(self) -> bool:
-        """Whether every family was tried at least once."""
+        """Return True if every family was scraped at least once."""
         with self._lock:
             return all(family.tried for family in self._families.values())
 
     def lake_problem(self) -> str | None:
-        """Why the lake is not known to take what is delivered; None where it is."""
+        """Return why deliveries do not succeed. None if they do."""
         if not self.lake_reached:
             return "the last delivery failed" if self._delivery_ended else "not reached yet"
         silent = self._monotonic() - self._delivery_ended
         if silent > _MOST_SILENT_DELIVERIES * self.commit_interval_seconds:
-            return f"no delivery has ended for {silent:.0f} s"
+            return f"no delivery has finished for {silent:.0f} s"
         return None
 
     def silent_sources(self) -> dict[str, str]:
-        """The sources, and via what, that have not answered lately, and since when.
+        """Return sources without a recent response and the reason, by source and transport.
 
-        Lately: the last scrape of one of its families still covers this instant.
+        A response is recent while the last scrape of one of its families covers this instant.
         """
         now, ages = self._monotonic(), self.answer_ages()
         since = {at: f"no answer for {age:.0f} s" for at, age in ages.items()}
         with self._lock:
-            families = [((source, one.via), one) for (source, _), one in self._families.items()]
-        seen = {at for at, one in families if now <= one.answered + one.max_gap}
+            families = [
+                ((source, family.via), family) for (source, _), family in self._families.items()
+            ]
+        seen = {at for at, family in families if now <= family.answered + family.max_gap}
         unseen = sorted({at for at, _ in families} - seen)
         texts = {" ".join(filter(None, at)): since.get(at, "no answer yet") for at in unseen}
         return self.unfound | texts
 
     def answer_ages(self) -> dict[tuple[str, str], float]:
-        """How long ago the last answer came, in seconds, by source and via what."""
+        """Return the age of the last response (seconds), by source and transport."""
         now, newest = self._monotonic(), dict[tuple[str, str], float]()
         with self._lock:
             for (source, _), family in self._families.items():
@@ -215,13 +216,13 @@ class AgentStats:
 
 @dataclass(frozen=True, eq=False)
 class Measured(Collector):
-    """The metrics that are measured at every request; what is counted is in ``AgentStats``.
+    """Metrics that are measured at every request.
 
     Attributes:
-        stats: What the agent counts.
-        spool: What waits for the lake.
-        recorder: Fills it.
-        started: When the agent started, in seconds since the epoch.
+        stats: Agent counters.
+        spool: The spool.
+        recorder: Recorder of the spool.
+        started: Start of the agent (seconds since the epoch).
     """
 
     stats: AgentStats
@@ -230,44 +231,48 @@ class Measured(Collector):
     started: float
 
     def collect(self) -> Iterator[Metric]:
-        """All metrics."""
+        """Yield all metrics."""
         build = {"version": version("jmxlake"), "catalogue": self.recorder.catalogue}
-        text = "Version of the agent, and hash of the catalogue in force."
+        text = "Version of the agent and hash of its catalogue."
         yield InfoMetricFamily(f"{NAMESPACE}_build", text, build)
         yield from self._waiting()
         stats = self.stats
         yield _labelled("window_rows", "Rows of the last window.", stats.window_rows, "family")
-        text = "How many times as long as configured an interval is; 0: not read."
+        text = "Factor of the configured interval. 0: the family is disabled."
         yield _labelled("interval_factor", text, stats.factors, "family")
         ages = stats.answer_ages()
-        yield _labelled("last_answer_seconds", "Age of the last answer.", ages, "source", "via")
+        yield _labelled("last_answer_seconds", "Age of the last response.", ages, "source", "via")
         usage = resource.getrusage(resource.RUSAGE_SELF)
-        yield _gauge("resident_memory_bytes", "Memory of the process.", memory.resident_bytes())
-        yield _counter("cpu_seconds", "Processor time used.", usage.ru_utime + usage.ru_stime)
-        yield _gauge("start_time_seconds", "When it started, since the epoch.", self.started)
+        text = "Anonymous memory of the process: without the pages of library files."
+        yield _gauge("anonymous_memory_bytes", text, memory.anonymous_bytes())
+        text = "Resident memory of the process, with the pages of library files."
+        yield _gauge("resident_memory_bytes", text, memory.resident_bytes())
+        yield _counter("cpu_seconds", "Used processor time.", usage.ru_utime + usage.ru_stime)
+        yield _gauge("start_time_seconds", "Start of the agent since the epoch.", self.started)
         if (java := memory.java()) is not None:
-            yield _gauge("jvm_heap_bytes", "Heap in use of the JVM in it.", java[0])
-            yield _counter("jvm_gc_seconds", "Time it collected garbage.", java[1])
+            yield _gauge("jvm_heap_bytes", "Used heap of the JVM in the process.", java[0])
+            yield _counter("jvm_gc_seconds", "Time of garbage collection of the JVM.", java[1])
 
     def _waiting(self) -> Iterator[Metric]:
         try:
             depth, now = self.spool.depth(), time.time()
         except SpoolError:
-            return  # absent means unknown; /readyz says what is wrong
-        yield _gauge("spool_batches", "Batches that are not in the lake yet.", depth.batches)
-        yield _gauge("spool_bytes", "Size of those batches on disk.", depth.bytes)
-        yield _gauge("spool_limit_bytes", "Size from which the oldest goes.", self.spool.max_bytes)
+            return  # absent means unknown; /readyz has the error
+        yield _gauge("spool_batches", "Undelivered batches.", depth.batches)
+        yield _gauge("spool_bytes", "Size of undelivered batches on disk.", depth.bytes)
+        text = "Size above which the oldest batches are dropped."
+        yield _gauge("spool_limit_bytes", text, self.spool.max_bytes)
         oldest = max(0.0, now - depth.oldest_us / 1e6) if depth.oldest_us else 0.0
-        text = "Age of the oldest that waits in a batch, if any."
+        text = "Age of the oldest undelivered row in a batch. 0: none."
         yield _gauge("oldest_undelivered_seconds", text, oldest)
         if delivered_us := depth.oldest_us or self.recorder.sealed_us:
-            text = "Age of the end of the last window that is wholly in the lake."
+            text = "Age of the end of the last completely delivered window."
             lag = max(0.0, now - delivered_us / 1e6)
             yield _gauge("commit_lag_seconds", text, lag)
         dropped = self.recorder.dropped_batches
         yield _counter("dropped_batches", "Batches dropped from a full spool.", dropped)
-        yield _gauge("refused_batches", "Batches that no lake can take, kept.", depth.refused)
-        text = "Times the lake had lost what it had taken."
+        yield _gauge("refused_batches", "Kept batches that no lake accepts.", depth.refused)
+        text = "Times the lake lost delivered batches."
         yield _counter("lake_lost_commits", text, self.recorder.reported["lake_lost_commits"])
 
 

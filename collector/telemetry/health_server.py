@@ -1,7 +1,7 @@
 """The agent's health over HTTP: /metrics, /healthz and /readyz.
 
-A plain server: a request has 8 KiB at most and comes within a second, so that those who are slow
-cannot hold all places for long; it is answered once and closed.
+A request has at most 8 KiB and must arrive within a second, so that slow clients cannot occupy all
+connections for long. Each connection serves one request.
 """
 
 import io
@@ -29,18 +29,18 @@ _REPLY_SECONDS: Final = 5.0
 
 
 class HealthServer(ThreadingMixIn, TCPServer):
-    """Serves the agent's health until it is closed; more askers than places go unheard.
+    """Serves the agent's health until it is closed. Excess connections are closed at once.
 
     Args:
-        host: The address to listen at.
-        port: The port; 0 takes any that is free.
-        stats: What the agent counts, and the registry of what /metrics shows.
+        host: Address to listen on.
+        port: Port to listen on. 0: any free port.
+        stats: Agent counters, with the registry for /metrics.
 
     Attributes:
-        loopback: Whether it listens to this host alone.
+        loopback: True if only this host can connect.
 
     Raises:
-        HealthError: The address cannot be had.
+        HealthError: The address cannot be used.
     """
 
     allow_reuse_address = True
@@ -54,8 +54,9 @@ class HealthServer(ThreadingMixIn, TCPServer):
             self.address_family, address = found[0][0], found[0][4]
             super().__init__(address, _Handler)  # type: ignore[arg-type]
         except OSError as error:
-            why = f"health: cannot listen at {host}:{port}: {error.strerror}"
-            raise HealthError(f"{why}: change health.host or health.port (0: none)") from None
+            why = f"health: cannot listen on {host}:{port}: {error.strerror}"
+            advice = "Change health.host or health.port (0 disables the server)."
+            raise HealthError(f"{why}. {advice}") from None
         self.loopback = is_loopback(str(address[0]))
         self._is_closed = False
         self._thread = threading.Thread(target=self._serve, name="health", daemon=True)
@@ -69,7 +70,7 @@ class HealthServer(ThreadingMixIn, TCPServer):
         self.server_close()
 
     def reply(self, path: str, accept: str) -> tuple[HTTPStatus, str, bytes]:
-        """Status, type of content, and content."""
+        """Return status, content type and content."""
         kind, trouble = "text/plain; charset=utf-8", False
         if path == "/metrics":
             encode, kind = choose_encoder(accept)
@@ -82,29 +83,29 @@ class HealthServer(ThreadingMixIn, TCPServer):
             text = json.dumps({"ready": not missing, "missing": missing})
             trouble, body = bool(missing), f"{text}\n".encode()
         else:
-            return HTTPStatus.NOT_FOUND, kind, b"There is /metrics, /healthz and /readyz.\n"
+            return HTTPStatus.NOT_FOUND, kind, b"Not found. Use /metrics, /healthz or /readyz.\n"
         return HTTPStatus.SERVICE_UNAVAILABLE if trouble else HTTPStatus.OK, kind, body
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Take a connection, if there is a place."""
+        """Accept a connection below the limit."""
         if self._places.acquire(blocking=False):
             super().process_request(request, client_address)
         else:
             self.shutdown_request(request)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Answer it, and leave the place."""
+        """Answer a request and release its connection."""
         try:
             super().process_request_thread(request, client_address)
         finally:
-            jvm.detach()  # whose heap is among the metrics
+            jvm.detach()  # reading its heap attaches this thread
             self._places.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """An asker that goes away meanwhile is no news."""
+        """Ignore errors: clients may disconnect."""
 
     def _serve(self) -> None:
-        # ``serve_forever`` would wake up some times a second, to see whether it should end.
+        # ``serve_forever`` would wake up twice a second.
         while not self._is_closed:
             self.handle_request()
 
@@ -130,13 +131,13 @@ class _Handler(BaseHTTPRequestHandler):
         self.connection.settimeout(_REPLY_SECONDS)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - as it is called there
-        """Askers come every few seconds: not a line each."""
+        """Log nothing: clients connect every few seconds."""
 
     def do_GET(self) -> None:
-        """Answer, with a body if that is asked for."""
+        """Send a response. A HEAD request gets no body."""
         if self.server.loopback and not _is_loopback_name(self.headers.get("Host")):
-            # A page in a browser may point its own host name at us (DNS rebinding).
-            self.send_error(HTTPStatus.MISDIRECTED_REQUEST, "ask by a name of loopback")
+            # A web page can resolve its host name to loopback (DNS rebinding).
+            self.send_error(HTTPStatus.MISDIRECTED_REQUEST, "use localhost or a loopback address")
             return
         accept = self.headers.get("Accept", "")
         status, kind, body = self.server.reply(urlsplit(self.path).path, accept)
@@ -153,7 +154,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _head(connection: socket.socket) -> bytes:
-    """The request line and headers; nothing where they are too long, or more comes with them."""
+    """Return the request line and headers. Empty if they are too long or a body follows."""
     until, head = time.monotonic() + _REQUEST_SECONDS, b""
     while b"\r\n\r\n" not in head and b"\n\n" not in head and len(head) < _REQUEST_BYTES:
         connection.settimeout(max(0.001, until - time.monotonic()))
@@ -166,6 +167,6 @@ def _head(connection: socket.socket) -> bytes:
 
 def _is_loopback_name(host: str | None) -> bool:
     if host is None:
-        return True  # no browser leaves it out
+        return True  # every browser sends it
     name = urlsplit(f"//{host}").hostname or ""
     return is_loopback(name) or name in ("localhost.", "ip6-localhost")

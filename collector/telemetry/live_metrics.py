@@ -1,9 +1,9 @@
-"""What is wrong with Kafka now, as Prometheus metrics: ``jmxlake_kafka_*``.
+"""Current problems of Kafka as Prometheus metrics (``jmxlake_kafka_*``).
 
-An answer is shown while it covers now: what is unknown is not there, and never zero. A topic's,
-partition's, client's or group's series is there while it is above zero, so a request costs what is
-wrong and not what exists. Names are other people's: at most so many series of a metric, the
-greatest first, and a count of the rest.
+A response is shown while it covers now. Unknown values are absent, never zero. Series of topics,
+partitions, clients and groups exist while they are above zero, so the size of a response depends on
+the number of problems. The number of series per metric is limited, because clients choose names:
+the largest series are shown, and the rest is counted.
 """
 
 import math
@@ -29,13 +29,13 @@ Texts = Mapping[str, str]
 Values = Mapping[Series, float]
 Totals = Mapping[str, Values]  # by source
 Made = dict[str, tuple[str, Metric]]
-"""By name, and of which metric it is."""
+"""Exposed metric and its metric in the catalogue, by exposed name."""
 _NUL: Final = "\u2400"  # Prometheus cannot read NUL
 
 
 @dataclass(slots=True)
 class _Track:
-    """The last answer of a family, and until when it holds by the steady clock."""
+    """Last response of a family, and its end by the steady clock."""
 
     units: dict[str, str]
     lasts: float
@@ -44,14 +44,14 @@ class _Track:
 
 
 class Live(Collector):
-    """Keeps the last answer of every family of every source; any thread may call it.
+    """Last response of every family of every source. Any thread may call it.
 
     Args:
-        lost: Totals of ``LOST`` by source, then by group and topic, asked at every request.
-        monotonic: A steady clock, in seconds.
+        lost: Returns the totals of ``LOST`` by source, group and topic at every request.
+        monotonic: Steady clock (seconds).
 
     Attributes:
-        most: Most series of a metric of one source that are shown.
+        most: Maximum series per metric and source.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Live(Collector):
         self._clusters: dict[str, str] = {}
 
     def expect(self, families: Mapping[Read, tuple[Family, int]]) -> None:
-        """Set what is read from now on, each with its cadence in microseconds."""
+        """Set the families to scrape, each with its interval (µs)."""
         with self._lock:
             before, self._tracks = self._tracks, {}
             for read, (family, interval_us) in families.items():
@@ -72,28 +72,30 @@ class Live(Collector):
                 track.lasts = interval_us / 1e6 * MAX_GAP_INTERVALS
 
     def scraped(self, scrape: Scrape) -> None:
-        """An attempt has ended; one that failed ends what was known."""
+        """Record a scrape. A failed scrape ends the previous response."""
         readings = scrape.answer.readings if scrape.answer and scrape.outcome == "ok" else ()
         with self._lock:
             track = self._tracks.get((scrape.source, scrape.family))
             if track is None:
-                return  # it was taken out of the configuration meanwhile
+                return  # a reload removed it during the scrape
             track.readings = tuple(filter(_is_shown, readings))
             track.until = -math.inf if scrape.outcome != "ok" else self._monotonic() + track.lasts
             if scrape.identity is not None:
                 self._clusters[scrape.source] = scrape.identity.cluster
 
     def collect(self) -> Iterator[Metric]:
-        """All metrics, made at every request."""
-        families = GaugeMetricFamily(exported.FAMILY_KNOWN, "Whether its last answer covers now.")
-        metrics = GaugeMetricFamily(exported.METRIC_KNOWN, "The same of one metric.")
-        text = "Series beyond health.series, or whose name another metric has."
+        """Yield all metrics, computed at every request."""
+        text = "1 if the last response of the family covers now."
+        families = GaugeMetricFamily(exported.FAMILY_KNOWN, text)
+        text = "1 if the last response of the metric covers now."
+        metrics = GaugeMetricFamily(exported.METRIC_KNOWN, text)
+        text = "Series above health.series, or with the name of another metric."
         unshown = GaugeMetricFamily(exported.UNSHOWN_SERIES, text)
         made: Made = {}
         lost, now = self._lost(), self._monotonic()
         with self._lock:
             for source in sorted({source for source, _ in self._tracks}):
-                tracks = {name: one for (of, name), one in self._tracks.items() if of == source}
+                tracks = {name: track for (of, name), track in self._tracks.items() if of == source}
                 known = {name: now <= track.until for name, track in tracks.items()}
                 named = {
                     metric: known[name]
@@ -106,7 +108,7 @@ class Live(Collector):
                 _flag(families, "family", known, base)
                 _flag(metrics, "metric", named, base)
                 if cluster is not None:
-                    answers = [one.readings for name, one in tracks.items() if known[name]]
+                    answers = [track.readings for name, track in tracks.items() if known[name]]
                     units = ChainMap(*(track.units for track in tracks.values()))
                     beyond = dict.fromkeys(named, 0)
                     for metric, values in _values(chain(*answers), lost.get(source, {})):
@@ -115,7 +117,7 @@ class Live(Collector):
         yield from (families, metrics, *(metric for _, metric in made.values()), unshown)
 
     def _add(self, made: Made, metric: str, units: Texts, values: Values, base: Texts) -> int:
-        """Add a metric's greatest series to what is made, by name; returns how many are left."""
+        """Add the largest series of a metric and return the number of the rest."""
         name, is_lost = exported.live_name(metric), metric in exported.LOST
         kind = CounterMetricFamily if is_lost else GaugeMetricFamily
         empty = kind(name, f"{metric}, in {units.get(metric, '?')} (UCUM).")
@@ -124,14 +126,14 @@ class Live(Collector):
         sample = f"{name}_total" if is_lost else name
         shown, beyond = list(values.items()), max(0, len(values) - self.most)
         if beyond:
-            shown = nlargest(self.most, shown, lambda one: (one[1], hash(one[0])))
+            shown = nlargest(self.most, shown, lambda item: (item[1], hash(item[0])))
         for series, value in shown:
             made[name][1].add_sample(sample, {**base, **_labels(series)}, value)
         return beyond
 
 
 def _values(readings: Iterable[Reading], lost: Values) -> Iterator[tuple[str, Values]]:
-    """What is shown of each metric, before the cap."""
+    """Yield the series to show by metric, before the limit."""
     for reading in readings:
         if reading.metric in exported.SHOWN:
             yield reading.metric, {s: v for s, v in reading.values.items() if v and v > 0}
@@ -145,7 +147,7 @@ def _values(readings: Iterable[Reading], lost: Values) -> Iterator[tuple[str, Va
 
 
 def _is_shown(reading: Reading) -> bool:
-    """Whether it is a gauge of ``SHOWN``, or of the source itself."""
+    """Return True for gauges of ``SHOWN`` and of the source itself."""
     if reading.kind != "gauge" or reading.metric in exported.SHOWN:
         return reading.kind == "gauge"
     first = next(chain(reading.values, reading.zeros), None)
@@ -153,7 +155,7 @@ def _is_shown(reading: Reading) -> bool:
 
 
 def _labels(series: Series) -> dict[str, str]:
-    """The labels of a series; ``subject`` names those of a client, since either may be empty."""
+    """Return the labels of a series. ``subject`` lists the labels of a client: one can be empty."""
     found = {
         name: _text(str(value))
         for name in ("topic", "partition", "user", "client_id", "group")

@@ -1,6 +1,6 @@
-"""The agent's log: one line an event on standard error, for people or as JSON.
+"""The agent's log: one line per event on standard error, as text or JSON.
 
-Every line has ``event``, ``level`` and ``time``; what libraries and Python itself have to say too.
+Every line has ``event``, ``level`` and ``time``, including the lines of libraries and Python.
 """
 
 import json
@@ -19,19 +19,18 @@ _LOGGER: Final = logging.getLogger("jmxlake")
 
 
 def configure(*, as_json: bool, level: str = "info") -> None:
-    """Set up the log; libraries that use ``logging`` speak only of errors.
+    """Configure the log. Libraries that use ``logging`` log errors only.
 
     Args:
-        as_json: A JSON object a line.
-        level: The least that is written: ``error``, ``warning``, ``info``, or ``debug``, which
-            brings tracebacks.
+        as_json: True for one JSON object per line.
+        level: Lowest level: ``error``, ``warning``, ``info``, or ``debug`` with tracebacks.
     """
-    logging.raiseExceptions = False  # standard error may be full or gone, which ends no agent
+    logging.raiseExceptions = False  # a full or closed standard error must not stop the agent
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Formatter(as_json=as_json))
     logging.basicConfig(level=logging.ERROR, handlers=[handler], force=True)
     _LOGGER.setLevel(level.upper())
-    warnings.simplefilter("ignore")  # for developers; a log is for operators
+    warnings.simplefilter("ignore")  # they are for developers, and the log is for operators
     threading.excepthook = _died
 
 
@@ -42,7 +41,7 @@ def _say(level: int, event: str, /, **fields: object) -> None:
 
 
 debug = partial(_say, logging.DEBUG)
-"""Log a detail that helps to find a fault, with fields."""
+"""Log a detail that helps to find the cause of an error."""
 info = partial(_say, logging.INFO)
 """Log normal operation."""
 warning = partial(_say, logging.WARNING)
@@ -52,23 +51,23 @@ error = partial(_say, logging.ERROR)
 
 
 def trace(failure: Exception) -> None:
-    """Log the calls that led to an unexpected error, at level debug."""
+    """Log the call stack of an unexpected error at level debug."""
     debug("traceback", error=type(failure).__name__, places=places(failure))
 
 
 class DedupLog:
-    """Logs a failure once, and once more when it works again."""
+    """Logs an error once, and its end once."""
 
     def __init__(self) -> None:
         self._reported: dict[str, str | None] = {}
 
     def report(self, what: str, error: str | None) -> None:
-        """Log the result of ``what``, an error or None, if it differs from the last one."""
+        """Log the result of ``what``, an error or None, if it differs from the last result."""
         if self._reported.get(what) == error:
             return
         self._reported[what] = error
         if error is None:
-            info("works again", what=what)
+            info("recovered", what=what)
         else:
             warning("failed", what=what, error=" ".join(error.split()))
 
@@ -81,7 +80,7 @@ class _Formatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="microseconds")
         level, text = record.levelname.lower(), " ".join(record.getMessage().split())
-        # A traceback is named by its error, so that a line stays a line and shows no values.
+        # Only the error of a traceback: it fits on the line and contains no values.
         failure = record.exc_info[1] if record.exc_info else None
         why = {"error": unexpected(failure)} if failure else {}
         if self._as_json:
@@ -94,4 +93,4 @@ class _Formatter(logging.Formatter):
 
 def _died(failure: threading.ExceptHookArgs) -> None:
     thread = failure.thread.name if failure.thread else "?"
-    error("a thread ended", thread=thread, error=unexpected(failure.exc_value or SystemExit()))
+    error("thread_died", thread=thread, error=unexpected(failure.exc_value or SystemExit()))

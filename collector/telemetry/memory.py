@@ -1,14 +1,12 @@
-"""Keeps the process small: memory that libraries hold back for later goes back to the kernel.
+"""Memory of the process: settings of malloc, garbage collection and measurement.
 
-Between two deliveries, five minutes, an agent needs little of what a delivery needs. Where there is
-no glibc, its part is left out.
+Between two deliveries an agent needs little of the memory that a delivery needs, so freed memory
+returns to the kernel. Without glibc, the calls to glibc do nothing.
 """
 
 import ctypes
 import gc
 import os
-import re
-import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -19,21 +17,15 @@ _M_TRIM_THRESHOLD: Final = -1  # malloc.h
 _M_MMAP_THRESHOLD: Final = -3
 _M_ARENA_MAX: Final = -8
 _LARGE_BYTES: Final = 1 << 16
-_MADV_DONTNEED: Final = 4  # mman.h
-# A mapped file that cannot be written to and of which no page was changed (by the loader, a probe).
-_UNCHANGED: Final = re.compile(
-    r"^(\w+)-(\w+) r-.p \S+ \S+ [1-9].*\n(?:[A-Z].*\n)*?Anonymous: +0 kB$", re.MULTILINE
-)
-SETTLED_SECONDS: Final = 10.0
-"""How long pages must have been unchanged before they are dropped."""
 _JEMALLOC: Final = "narenas:1,dirty_decay_ms:0,muzzy_decay_ms:0"
 
 
 def configure_malloc() -> None:
-    """At the start, before there are threads: one malloc arena for all of them, trimmed at once.
+    """Set one malloc arena for all threads. Call it before any thread starts.
 
-    glibc gives each thread a heap of its own, and we have thirty threads that do little. What is
-    large (a batch, a table) goes back as soon as it is freed, also what delta-rs allocates.
+    By default glibc gives each thread an arena, and an agent has thirty threads with little work.
+    Large blocks (a batch, a table) of Python and delta-rs return to the kernel when they are
+    freed.
     """
     os.environ.setdefault("_RJEM_MALLOC_CONF", _JEMALLOC)
     with suppress(AttributeError, OSError):
@@ -44,10 +36,10 @@ def configure_malloc() -> None:
 
 
 def freeze_garbage() -> None:
-    """When all is imported: exclude objects that live as long as the process from collection.
+    """Exclude all present objects from garbage collection and disable automatic collection.
 
-    From now on only who calls ``gc.collect`` collects: with every collection of Python's JPype may
-    have Java collect, in whichever thread that is, and each such thread stays attached to the JVM.
+    Call it after all imports. Python's automatic collection can start a collection of Java in any
+    thread, and each such thread stays attached to the JVM. The agent calls ``gc.collect`` itself.
     """
     gc.collect()
     gc.freeze()
@@ -55,50 +47,41 @@ def freeze_garbage() -> None:
 
 
 def trim() -> None:
-    """After the start or a delivery: return freed memory of Python and Java, and library pages.
+    """Return freed memory of Python and Java to the kernel, after the start or a delivery.
 
-    By itself Java would wait until its heap is full. A delivery needs 50 MB of delta-rs's code, and
-    nothing else does: the pages stay in the kernel's cache and are mapped again by the next one.
+    Java would otherwise wait until its heap is full.
     """
     if (java_class := started_jvm()) is not None:
         java_class("java.lang.System").gc()
     with suppress(AttributeError, OSError):
-        libc = ctypes.CDLL(None)
-        libc.malloc_trim(0)
-        for start, end in _settled(time.monotonic()):
-            libc.madvise(ctypes.c_void_p(start), ctypes.c_size_t(end - start), _MADV_DONTNEED)
+        ctypes.CDLL(None).malloc_trim(0)
 
 
-_first_seen: dict[tuple[int, int], float] = {}
-"""When each unchanged mapping was first seen, by its addresses."""
+def anonymous_bytes() -> int:
+    """Return the process's anonymous memory (``RssAnon`` of /proc/self/status).
 
-
-def _settled(now: float) -> list[tuple[int, int]]:
-    """The mappings that have been unchanged for a while.
-
-    A library that a thread of Java loads just now is mapped as unchanged, too, until the loader has
-    relocated it: to drop its pages then crashes the process.
+    The kernel cannot reclaim it, unlike the pages of library files.
     """
-    text = Path("/proc/self/smaps").read_text("utf-8")
-    found = {(int(one[1], 16), int(one[2], 16)) for one in _UNCHANGED.finditer(text)}
-    for gone in _first_seen.keys() - found:
-        del _first_seen[gone]
-    for one in found:
-        _first_seen.setdefault(one, now)
-    return [one for one, since in _first_seen.items() if now - since >= SETTLED_SECONDS]
+    resident, files = _pages()
+    return (resident - files) * os.sysconf("SC_PAGE_SIZE")
 
 
 def resident_bytes() -> int:
-    """Resident memory of the process."""
-    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE")
+    """Return the process's resident memory, with the pages of library files."""
+    return _pages()[0] * os.sysconf("SC_PAGE_SIZE")
+
+
+def _pages() -> tuple[int, int]:
+    """Return the resident pages and, of these, the pages of files (proc(5), statm)."""
+    _, resident, files, *_ = Path("/proc/self/statm").read_text(encoding="ascii").split()
+    return int(resident), int(files)
 
 
 def java() -> tuple[int, float] | None:
-    """Bytes of Java's heap in use, and seconds it collected garbage; None without a JVM."""
+    """Return the JVM's used heap (bytes) and garbage collection time (s). None without a JVM."""
     if (java_class := started_jvm()) is None:
         return None
     beans = java_class("java.lang.management.ManagementFactory")
     heap = beans.getMemoryMXBean().getHeapMemoryUsage().getUsed()
-    collected = sum(one.getCollectionTime() for one in beans.getGarbageCollectorMXBeans())
+    collected = sum(bean.getCollectionTime() for bean in beans.getGarbageCollectorMXBeans())
     return int(heap), collected / 1e3

@@ -1,4 +1,4 @@
-"""Reports the agent's state to systemd, by datagrams to the socket of NOTIFY_SOCKET."""
+"""Reports of the agent's state to systemd, as datagrams to NOTIFY_SOCKET."""
 
 import os
 import socket
@@ -9,19 +9,19 @@ from typing import Final
 from collector.telemetry.agent_stats import AgentStats
 
 BEAT_SECONDS: Final = 2.0
-"""How often the main loop goes round."""
-_TIMEOUT_SECONDS: Final = 1.0  # a full socket must not hold up the main loop
+"""Interval of the main loop."""
+_TIMEOUT_SECONDS: Final = 1.0  # a full socket must not block the main loop
 
 
 class Service:
-    """The agent as a service: when it is ready, how it is, and whether it is alive.
+    """Readiness, status and watchdog of the agent as a service.
 
-    Where no service manager listens, nothing happens.
+    Without a service manager it does nothing.
 
     Args:
-        stats: What the agent counts.
-        environ: Where systemd leaves NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID.
-        monotonic: A steady clock, in seconds.
+        stats: Agent counters.
+        environ: Environment with NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID of systemd.
+        monotonic: Steady clock (seconds).
     """
 
     def __init__(
@@ -39,9 +39,9 @@ class Service:
         self._status = ""
 
     def beat(self) -> None:
-        """The main loop went round."""
+        """Report the state. The main loop calls it."""
         if not self._ready and self._stats.tried_all():
-            # Sent again until it is received: systemd ends a service that never is ready.
+            # Repeat until it is received: systemd stops a service that is never ready.
             self._ready = self.send(READY=1) or not self._address
         self._tell_status()
         now = self._monotonic()
@@ -53,20 +53,20 @@ class Service:
             self.send(WATCHDOG=1)
 
     def reloading(self) -> None:
-        """The configuration is being read again."""
-        microseconds = time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000  # systemd compares it
+        """Report the start of a reload."""
+        microseconds = time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000  # systemd's clock
         self.send(RELOADING=1, MONOTONIC_USEC=microseconds)
 
     def reloaded(self) -> None:
-        """That is over, well or not."""
+        """Report the end of a reload."""
         self.send(READY=1)
 
     def stopping(self) -> None:
-        """The agent is about to end."""
-        self.send(STOPPING=1, STATUS="delivering what is left")
+        """Report the stop of the agent."""
+        self.send(STOPPING=1, STATUS="delivering the last batches")
 
     def send(self, **states: str | int) -> bool:
-        """Send states such as ``READY=1``; False if they were not received."""
+        """Send states such as ``READY=1``. Return False if they were not received."""
         if not self._address:
             return False
         text = "\n".join(f"{name}={value}" for name, value in states.items())
@@ -76,20 +76,20 @@ class Service:
                 sender.connect(self._address)
                 sender.send(text.encode())
         except OSError:
-            return False  # the service manager does not listen; the agent goes on
+            return False  # the agent works without a service manager
         return True
 
     def _tell_status(self) -> None:
-        # Without ages: each would be one more datagram.
+        # Without ages, which would need a datagram every time.
         unseen = ", ".join(self._stats.silent_sources())
         reading = f"no answer from {unseen}" if unseen else "every source answers"
         status = f"{reading}; {self._stats.delivered} batches delivered"
-        if status != self._status and self.send(STATUS=status):  # else again, as READY
+        if status != self._status and self.send(STATUS=status):  # otherwise repeat, as with READY
             self._status = status
 
 
 def _watchdog_seconds(environ: Mapping[str, str]) -> float:
-    """How often systemd wants a sign of life; 0: it does not, or not of this process."""
+    """Return the watchdog interval of this process. 0 without a watchdog."""
     if environ.get("WATCHDOG_PID", str(os.getpid())) != str(os.getpid()):
         return 0.0
     text = environ.get("WATCHDOG_USEC", "0")

@@ -1,4 +1,4 @@
-"""The stacks of all threads of the agent, Python's and Java's."""
+"""Thread dump of the agent: stacks of all Python and Java threads."""
 
 import os
 import sys
@@ -12,12 +12,12 @@ from lakehouse.tables.error_text import unexpected
 
 
 def file_beside(spool: Path) -> Path:
-    """Where an agent writes its threads: beside its spool."""
+    """Return the path of an agent's thread dump, next to its spool."""
     return spool.with_name(f"{spool.name}.threads")
 
 
 def write(path: Path) -> None:
-    """Write all threads to a file that only its owner can read; a failure is a line of the log."""
+    """Write a thread dump that only its owner can read. Log any error."""
     new = path.with_name(f"{path.name}.new")
     try:
         new.unlink(missing_ok=True)
@@ -25,18 +25,18 @@ def write(path: Path) -> None:
         with os.fdopen(file, "w", encoding="utf-8", errors="backslashreplace") as out:
             out.write("\n".join([*_python(), *_java()]))
         new.replace(path)
-    except Exception as error:  # noqa: BLE001 - Java's are many, and a look must do no harm
-        logs.warning("the threads could not be written", path=str(path), error=unexpected(error))
+    except Exception as error:  # noqa: BLE001 - a diagnosis must not stop the agent
+        logs.warning("thread_dump_failed", path=str(path), error=unexpected(error))
     else:
-        logs.info("threads written", path=str(path))
+        logs.info("thread_dump_written", path=str(path))
 
 
 def _python() -> list[str]:
-    frames = sys._current_frames()  # noqa: SLF001 - documented, if for debuggers
+    frames = sys._current_frames()  # noqa: SLF001 - documented for debuggers
     return [
-        f"Python thread {one.name}\n{''.join(traceback.format_stack(frames[one.ident]))}"
-        for one in threading.enumerate()
-        if one.ident in frames
+        f"Python thread {thread.name}\n{''.join(traceback.format_stack(frames[thread.ident]))}"
+        for thread in threading.enumerate()
+        if thread.ident in frames
     ]
 
 

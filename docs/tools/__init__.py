@@ -1,1 +1,1 @@
-"""What makes pages of the documentation from the code, so that they cannot lag behind it."""
+"""Generators of the reference pages, so that the pages always match the code."""

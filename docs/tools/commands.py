@@ -1,4 +1,4 @@
-"""The reference of the command line: what the commands say of themselves."""
+"""Command-line reference: the help texts of all commands."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ PROGRAMS: Final = {"jmxlake-agent": agent, "jmxlake": lakehouse}
 
 _WIDTH: Final = 96
 _INTRODUCTION: Final = """\
-Two programs: `jmxlake-agent` runs beside a broker, `jmxlake` on a lake. Each says the same with
-`--help`. They end with 0 where all is well, 1 where something is wrong (one line on standard error
-says what, where and what to do) and 2 where the command was typed wrongly; some have further codes,
-which their pages tell: [rollup](../rollup.md), [doctor](../doctor.md), [send](../send.md)."""
+There are two programs: `jmxlake-agent` runs on a broker's host, and `jmxlake` works on a lake.
+`--help` prints the same texts. The exit code is 0 for success, 1 for an error (one line on standard
+error names the place, the problem and the fix) and 2 for a wrong command line. The pages of some
+commands list further codes: [rollup](../rollup.md), [doctor](../doctor.md), [send](../send.md)."""
 
 
 def text() -> str:
-    """The page."""
+    """Return the page."""
     parts = []
     for name, program in PROGRAMS.items():
         for full, help_text in helps(program, name):
@@ -36,12 +36,12 @@ def text() -> str:
 def helps(
     command: click.Command, name: str, parent: click.Context | None = None
 ) -> Iterator[tuple[str, str]]:
-    """The full names of a command and all below it, with the help of each."""
+    """Yield the full name and the help of a command and its subcommands."""
     settings = {"terminal_width": _WIDTH, "max_content_width": _WIDTH, **command.context_settings}
     context = click.Context(command, parent=parent, info_name=name, **settings)
     yield context.command_path, command.get_help(context).rstrip()
     if isinstance(command, click.Group):
         for below in command.list_commands(context):
-            one = command.get_command(context, below)
-            if one is not None and not one.hidden:
-                yield from helps(one, below, context)
+            inner = command.get_command(context, below)
+            if inner is not None and not inner.hidden:
+                yield from helps(inner, below, context)

@@ -1,4 +1,4 @@
-"""The reference of the agent's configuration, from the very classes that read it."""
+"""Reference of the agent's configuration, generated from its settings classes."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 REFERENCE: Final = Path(__file__).parents[2] / "deploy" / "agent.yaml"
 
 _INTRODUCTION: Final = """\
-One YAML file, by default `/etc/jmxlake/agent.yaml`. A key that is not known is refused, with the
-nearest one that is. *Required* keys have no default; all sections but `source`, `lake` and `spool`
-may be left out. Durations are whole numbers with a unit: `500ms`, `10s`, `5m`, `1h`; sizes
-likewise: `512MiB`, `1GiB` (`B`, `KiB`). A duration is at most 24h, a
-timeout 100ms to 10m. Paths are of the agent's host.
+The configuration is one YAML file, by default `/etc/jmxlake/agent.yaml`. The agent rejects an
+unknown key and suggests the nearest known key. *Required* keys have no default. All sections except
+`source`, `lake` and `spool` are optional. Durations are whole numbers with a unit: `500ms`, `10s`,
+`5m`, `1h`. So are sizes: `512MiB`, `1GiB` (`B`, `KiB`). A duration is at most 24h, a timeout 100ms
+to 10m. Paths are on the agent's host.
 
-Every key can come from the environment instead, and goes before the file then: the variable's name
-is `JMXLAKE_AGENT__` and the key's full name in capitals, with two underscores for each point.
-[The agent, for operators](../agent.md) says what to choose."""
+An environment variable can set every key and overrides the file. Its name is `JMXLAKE_AGENT__` and
+the key's full name in capitals, with two underscores for each point. [The agent](../agent.md)
+explains the settings."""
 
 _NAMES: Final = {
     int: "whole number", str: "text", bool: "`true` or `false`", Path: "path",
@@ -40,17 +40,17 @@ _UNITS: Final = {Duration: ("h", "m", "s", "ms"), Size: ("GiB", "MiB", "KiB", "B
 
 
 def text() -> str:
-    """The page."""
+    """Return the page."""
     sections = [_section(name, section) for name, section in sections_of(Config)]
     shipped = f"```yaml\n{REFERENCE.read_text('utf-8')}```"
     return page(
         "Configuration of the agent", _INTRODUCTION, *sections,
-        "## The file to begin with", "What `jmxlake-agent config` prints.", shipped,
+        "## Reference file", "`jmxlake-agent config` prints this file.", shipped,
     )  # fmt: skip
 
 
 def sections_of(section: type[Section], name: str = "") -> Iterator[tuple[str, type[Section]]]:
-    """A section and all below it, by their full names; that of the whole file is empty."""
+    """Yield a section and its subsections with their full names; the top level has none."""
     yield name, section
     for field in msgspec.structs.fields(section):
         inner, below = _section_in(field.type), f"{name}.{field.name}".lstrip(".")
@@ -59,10 +59,10 @@ def sections_of(section: type[Section], name: str = "") -> Iterator[tuple[str, t
 
 
 def meanings(section: type[Section]) -> dict[str, str]:
-    """What each key of a section means, from the attributes of its and its base's docstrings."""
+    """Return the meaning of each key of a section, from its and its bases' docstrings."""
     found: dict[str, str] = {}
-    for one in (*section.__bases__, section):
-        _, _, attributes = inspect.cleandoc(one.__doc__ or "").partition("Attributes:\n")
+    for kind in (*section.__bases__, section):
+        _, _, attributes = inspect.cleandoc(kind.__doc__ or "").partition("Attributes:\n")
         entries = re.split(r"(?m)^    (?=\w+: )", attributes)
         pairs = (entry.partition(": ") for entry in entries if entry.strip())
         found |= {name: prose(meaning) for name, _, meaning in pairs}
@@ -70,23 +70,23 @@ def meanings(section: type[Section]) -> dict[str, str]:
 
 
 def _section(name: str, section: type[Section]) -> str:
-    head = f"## `{name}`" if name else "## The whole file"
+    head = f"## `{name}`" if name else "## Top level"
     summary = prose(inspect.cleandoc(section.__doc__ or "").partition("\n")[0])
-    told = meanings(section)
+    means = meanings(section)
     rows = [
-        (code(field.name), _type(field.type), _default(field), told[field.name])
+        (code(field.name), _type(field.type), _default(field), means[field.name])
         for field in msgspec.structs.fields(section)
     ]
     parts = [head, summary, table(("Key", "Type", "Default", "Meaning"), rows)]
     if name and "NAME" not in name:
         full = f"{name}.{msgspec.structs.fields(section)[0].name}"
         variable = PREFIX + full.replace(".", "__").upper()
-        parts.append(f"In the environment: {code(f'{variable}=...')} and its like.")
+        parts.append(f"Environment variables: {code(f'{variable}=...')} and similar.")
     return "\n\n".join(parts)
 
 
 def _section_in(type_: Any) -> type[Section] | None:
-    """The section that a key holds, or each value of a key."""
+    """Return the section that a key, or each value of a key, contains."""
     plain = _plain(type_)
     for part in (plain, *get_args(plain)):
         if isinstance(part, type) and issubclass(part, Section):
@@ -95,7 +95,7 @@ def _section_in(type_: Any) -> type[Section] | None:
 
 
 def _plain(type_: Any) -> Any:
-    """The type without what marks it."""
+    """Return the type without its annotations."""
     return get_args(type_)[0] if get_origin(type_) is Annotated else type_
 
 
@@ -136,6 +136,6 @@ def _shown(value: Any) -> str:
 
 
 def _amount(value: Duration | Size) -> str:
-    """A quantity in the largest unit in which it is a whole number, as people write it."""
-    unit = next(one for one in _UNITS[type(value)] if value % value.units[one] == 0)
+    """Return a quantity in the largest unit in which it is a whole number."""
+    unit = next(unit for unit in _UNITS[type(value)] if value % value.units[unit] == 0)
     return f"{value // value.units[unit]}{unit}"

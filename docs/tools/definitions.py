@@ -1,4 +1,4 @@
-"""Definitions of the shipped catalogue's metrics, for lakes of agents that did not write theirs."""
+"""Definitions of the shipped metrics, for lakes whose agents did not write definitions."""
 
 from __future__ import annotations
 
@@ -20,18 +20,19 @@ _LEVELS: Final = {
     "group": {"group"}, "partition": {"partition"}, "topic": {"topic"},
     "client": {"user", "client_id"},
 }  # fmt: skip
-"""Subjects by the columns of bronze that only they have, the finest first."""
+"""Subject types by the columns of bronze that only they have, the finest first."""
 
 
 def text() -> str:
-    """A table in CSV, also where the metadata log or a whole cluster is read: names differ there.
+    """Return a CSV table with the names of every kind of source.
 
-    ``level`` is of which subject the metric is: what an objective on it can be of.
+    The metadata log and a cluster source have other names. ``level`` is the subject type of the
+    metric, and of an objective on it.
     """
     rows, levels = {}, {}
     for catalogue in (load(), *map(load().preferring, ("metadata_log", "partitions"))):
         rows |= {tuple(row[1:3]): row[1:-1] for row in catalogue.definitions()}
-        levels |= {name: _level(one) for name, one in catalogue.metrics.items()}
+        levels |= {name: _level(metric) for name, metric in catalogue.metrics.items()}
     file = io.StringIO()
     table = csv.writer(file, lineterminator="\n")
     table.writerow((*tables.METRIC_DEFINITIONS.column_names[1:-2], "level"))
@@ -41,7 +42,7 @@ def text() -> str:
 
 
 def _level(metric: Metric) -> str:
-    """By the columns of its labels; what Admin answers is called after its subject."""
+    """Return the subject type from the label columns, or from the name of an Admin API metric."""
     columns, (_, named, *_) = set(metric.labels.values()), metric.name.split(".")
     own = (level for level, any_of in _LEVELS.items() if any_of & columns)
     return next(own, named if named in _LEVELS else "source")

@@ -1,4 +1,4 @@
-"""Tables and lines of Markdown, with all that a cell could break them by escaped."""
+"""Markdown tables and lines, with escaped special characters."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ if TYPE_CHECKING:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table; cells are Markdown on one line."""
+    """Return a table; each cell is one line of Markdown."""
     lines = [_row(head), _row(["---"] * len(head)), *map(_row, rows)]
     return "\n".join(lines)
 
 
 def code(text: str) -> str:
-    """Text as it is."""
+    """Return the text as inline code."""
     return f"`{text}`"
 
 
 def prose(text: str) -> str:
-    """Text of a comment or docstring: its double backticks are Markdown's single ones."""
+    """Return a comment or docstring as Markdown: double backticks become single ones."""
     plain = " ".join(text.split()).replace("``", "`")
-    return plain.replace("__other__", "`__other__`")  # else it would be a bold "other"
+    return plain.replace("__other__", "`__other__`")  # without backticks a bold "other"
 
 
 def page(title: str, *parts: str) -> str:
-    """A page: its title, and parts with a line between."""
+    """Return a page: its title and parts, separated by empty lines."""
     return "\n\n".join([f"# {title}", *parts]) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""Links of pages that are read in the repository as well as on the site."""
+"""Links of pages that exist in the repository and on the site."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import Final
 _LINK: Final = re.compile(r"\[(?P<text>[^\]]+)\]\((?P<target>[^)\s]+)\)")
 _ABSOLUTE: Final = re.compile(r"[a-z]+:|#")
 _OF_ROOT: Final = {"ARCHITECTURE.md": "architecture.md", "CHANGELOG.md": "changelog.md"}
-"""Pages of the repository's root that the site has, too, and how they are called there."""
+"""Pages of the repository's root by their names on the site."""
 
 
-def mended(markdown: str, folder: str) -> str:
-    """A page as the site has it: what a link meant in the repository it means here.
+def rewritten(markdown: str, folder: str) -> str:
+    """Return a page with links that work on the site.
 
-    A link to a file that the site does not have becomes its text: the site is no browser of the
-    repository, and knows of no address where one would be.
+    A link to a file that is not on the site becomes plain text, because the repository has no
+    public address.
 
     Args:
         markdown: The page.
-        folder: Where it lies in the repository: ``docs``, or empty for the root.
+        folder: Folder of the page in the repository: ``docs``, or empty for the root.
     """
 
-    def mend(match: re.Match[str]) -> str:
+    def rewrite(match: re.Match[str]) -> str:
         target = match["target"]
         if _ABSOLUTE.match(target):
             return match[0]
@@ -35,4 +35,4 @@ def mended(markdown: str, folder: str) -> str:
             return f"[{match['text']}]({at.removeprefix('docs/')}{mark}{anchor})"
         return match["text"]
 
-    return _LINK.sub(mend, markdown)
+    return _LINK.sub(rewrite, markdown)

@@ -1,4 +1,4 @@
-"""The reference of metrics, from the catalogue that agents read by."""
+"""Reference of metrics, generated from the metric catalogue."""
 
 from __future__ import annotations
 
@@ -14,48 +14,49 @@ if TYPE_CHECKING:
     from collector.catalogue.entries import KnownWrong
 
 _INTRODUCTION: Final = """\
-All that agents read, by families: a family is read together, from one kind of source, at one
-cadence. `jmxlake-agent beans` prints the same for the version that is installed and for the files
-that you have added; `jmxlake-agent check` says of each whether it is there, and why not.
+This page lists all metrics that agents scrape, by family. The metrics of a family are scraped
+together, from one kind of source, at one scrape interval. `jmxlake-agent beans` prints the same
+list for the installed version, with your own files. `jmxlake-agent check` reports for each metric
+whether the broker has it, or the reason.
 
-*Unit* is UCUM's, as OpenTelemetry has it. A *gauge* holds a value for a time; of a *counter* the
-increase in each window is kept. Where no Kafka version stands, none is known that lacks it. A
-*trap* is what a reader of the bare bean would fall into; what a version is known to report wrongly
-is read all the same, and marked (`known_wrong`).
+*Unit* is a UCUM unit, as in OpenTelemetry. A *gauge* holds a value for a time; for a *counter* the
+increase per window is stored. If no Kafka version is given, all known versions have the metric. A
+*trap* is a misleading property of the raw MBean. Values that a version is known to report wrongly
+are scraped and marked (`known_wrong`).
 
-One metric more is made in the lakehouse: `kafka.partition.unavailable` is 1 while a partition is
-under its min ISR or has no leader."""
+The rollup adds one metric: `kafka.partition.unavailable` is 1 while a partition is under its min
+ISR or has no leader."""
 
 _VIA: Final = {
     "jmx": "JMX",
     "admin": "Kafka's Admin API",
     "metadata_log": "the broker's metadata log",
-    "statistics": "a client's file of statistics",
+    "statistics": "a client's statistics file",
 }
 _ABSENT: Final = {
-    "idle": "No bean means idle: there was no such traffic.",
-    "zero": "No bean means zero.",
+    "idle": "A missing MBean means idle: there was no such traffic.",
+    "zero": "A missing MBean means zero.",
 }
 _NEEDS: Final = {
     "quota": "Needs a quota of its kind.",
     "tiering": "Needs tiered storage.",
-    "plugin": "Needs a remote storage plugin that has such beans.",
-    "draft": "A draft that no Kafka release has; some brokers that were patched early do.",
+    "plugin": "Needs a remote storage plugin with these MBeans.",
+    "draft": "Draft without a Kafka release; some patched brokers have it.",
 }
 
 
 def text() -> str:
-    """The page."""
+    """Return the page."""
     families = load().families
     return page("Metrics", _INTRODUCTION, *(_family(family) for family in families))
 
 
 def _family(family: Family) -> str:
     roles = " and ".join(f"{role}s" for role in family.roles)
-    state = "" if family.enabled else " Off unless the configuration asks for it."
+    state = "" if family.enabled else " Disabled by default."
     head = (
-        f"Of {roles}, from {_VIA[family.via]}, every {family.cadence_seconds} s by default; at most"
-        f" {family.cap:,} series a scrape.{state}"
+        f"Source: {roles}, through {_VIA[family.via]}, every {family.cadence_seconds} s by default;"
+        f" at most {family.cap:,} series per scrape.{state}"
     )
     return "\n\n".join([f"## {family.name}", head, *(_metric(one) for one in family.metrics)])
 
@@ -81,27 +82,27 @@ def _place(metric: Metric) -> str:
     if metric.object is None:
         return f"from {code(metric.call or '')}"
     beans = " or ".join(map(code, metric.patterns))
-    return f"bean {beans}, attribute {code(metric.attribute_text)}"
+    return f"MBean {beans}, attribute {code(metric.attribute_text)}"
 
 
 def traps(metric: Metric) -> Iterator[str]:
-    """What a reader of the bare value would fall into."""
+    """Yield the misleading properties of the raw value."""
     for known in metric.known_wrong:
         yield f"{_span(known)} {prose(known.reason)}."
     if metric.memory_seconds:
-        yield f"goes on showing a value for about {metric.memory_seconds} s after its cause ended."
+        yield f"keeps a value for about {metric.memory_seconds} s after its cause ended."
     if metric.refresh_seconds:
-        yield f"is written every {metric.refresh_seconds} s: what changed shows up to that late."
+        yield f"is updated every {metric.refresh_seconds} s; a change can appear that late."
     if metric.led:
-        yield "followers say zero whatever is true: only the leader's bean counts."
+        yield "followers always report zero; the agent uses only the leader's MBean."
     if metric.url_encoded:
         names = ", ".join(map(code, metric.url_encoded))
-        yield f"Kafka URL-encodes {names} in the bean's name; here it is decoded."
+        yield f"Kafka URL-encodes {names} in the MBean's name; the agent decodes it."
     if metric.replaces:
         replaced = code(metric.replaces)
-        yield f"where it is read it is called {replaced}, and what had that name is renamed."
+        yield f"if scraped, it has the name {replaced}, and the metric of that name is renamed."
 
 
 def _span(known: KnownWrong) -> str:
     before = f", before {known.before}" if known.before else ""
-    return f"from Kafka {known.since} on{before}:"
+    return f"Kafka {known.since} and later{before}:"

@@ -1,4 +1,4 @@
-"""The reference of the CSV folder, from ``csv_files.FILES``."""
+"""Reference of the CSV folder, generated from ``csv_files.FILES``."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _INTRODUCTION: Final = """\
 4180, UTF-8 without a byte order mark, lines end with CR LF. All files are always written. A file
 without rows is its header.
 
-- Text is in quotes, numbers are not. An empty field without quotes is not known, or does not apply:
-  it is not zero. `""` is an empty name.
+- Text is quoted, numbers are not. An empty field without quotes is unknown, or does not apply. It
+  is not zero. `""` is an empty name.
 - Times are ISO 8601, UTC. Durations are whole microseconds (`_us`).
 - Lists are separated by spaces. A flag is 1 or 0.
 - Clients of the cluster choose names, and a spreadsheet takes `=cmd(...)` for a formula. Therefore
@@ -35,7 +35,7 @@ def text() -> str:
     parts = []
     for file in FILES:
         parts += [f"## {file.name}.csv", f"One row per {file.each}.", _columns(file.columns)]
-    return page("The CSV folder", _INTRODUCTION, _columns(COMMON), *parts)
+    return page("CSV folder", _INTRODUCTION, _columns(COMMON), *parts)
 
 
 def _columns(columns: Iterable[Column]) -> str:

@@ -1,4 +1,4 @@
-"""The reference of report.json, from the records that the facts are made of."""
+"""Reference of report.json, generated from the records of the report data."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from lakehouse.report.facts.report_record import Report
 _INTRODUCTION: Final = """\
 `jmxlake report --json` writes the report data. Page, terminal, mail and [CSV](report-csv.md) show
 the same data. [report.schema.json](report.schema.json) is its JSON Schema. `python -m
-lakehouse.report.facts.json_schema` prints the schema of the installed version.
+lakehouse.report.facts.report_json` prints the schema of the installed version.
 
 - Times are ISO 8601, UTC. Durations are whole microseconds (`_us`).
-- `null` is not known, or does not apply: it is not zero. In meanings, *empty* is `null` and
+- `null` is unknown, or does not apply. It is not zero. In meanings, *empty* is `null` and
   *1* is `true`.
 - `_low` and `_high` bound the true figure. `unknown_us` is time without data.
 - A `_high` of `null` is "at least": counts may be lost. A process that ends loses the counts after
@@ -24,7 +24,7 @@ lakehouse.report.facts.json_schema` prints the schema of the installed version.
 - The increase of a counter is the difference between scrapes. Its `_low` leaves out the first
   window of the period, because part of that increase might be older. Its `_high` adds the window
   after the period.
-- A topic's `unknown_us` is time in which it was not wholly observed and not observed bad.
+- A topic's `unknown_us` is time in which it was not fully observed and not observed to be bad.
 - `verdicts[].verdict` is the verdict of the worst subject: missed, uncertain, no_data, met.
 - In a report of a week each objective has a window of its own (`from`, `to`). In any other report
   its window is the period. [Objectives](../objectives.md) explains the figures.
@@ -40,7 +40,7 @@ lakehouse.report.facts.json_schema` prints the schema of the installed version.
   one event per kind and subject.
 - The `uses` of all events add up to the `bad_us` of each subject and objective, except coverage.
   Time of several events belongs to the event that started last.
-- A lost table of gold ([rollup](../rollup.md)) makes figures not known, and `incomplete` lists its
+- A lost table of gold ([rollup](../rollup.md)) makes figures unknown, and `incomplete` lists its
   hours."""
 
 _SIMPLE: Final = {str: "text", int: "number", float: "number", bool: "flag"}
@@ -55,7 +55,7 @@ def text() -> str:
 
 
 def _section(mark: str, path: str, field: Field, paths: dict[Any, str]) -> list[str]:
-    """Return the records of a field; one that was described already is only named."""
+    """Return the records of a field; a record that was described before is only named."""
     if (record := _record(field.kind)) is None:
         return []
     head = [f"{mark} {path}", f"{field.means.text[:1].upper()}{field.means.text[1:]}."]
@@ -63,7 +63,7 @@ def _section(mark: str, path: str, field: Field, paths: dict[Any, str]) -> list[
         return [*head, f"Keys as in `{paths[record]}`."]
     paths[record] = path
     inner = fields_of(record).items()
-    below = [_section("###", f"{path}.{name}", one, paths) for name, one in inner]
+    below = [_section("###", f"{path}.{name}", each, paths) for name, each in inner]
     return [*head, _keys(record), *chain.from_iterable(below)]
 
 
@@ -90,4 +90,4 @@ def _type(kind: Any) -> str:
         return "object"
     if kind in _SIMPLE:
         return _SIMPLE[kind]
-    return next((_type(one) for one in get_args(kind) if one is not type(None)), "text")
+    return next((_type(arg) for arg in get_args(kind) if arg is not type(None)), "text")

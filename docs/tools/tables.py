@@ -1,4 +1,4 @@
-"""The reference of tables, from the declarations that agents and rollups write by."""
+"""Reference of tables, generated from the table declarations."""
 
 from __future__ import annotations
 
@@ -9,53 +9,56 @@ from lakehouse.tables import BRONZE, GOLD, METRIC_DEFINITIONS, ROLLUP_STATE, WIN
 
 if TYPE_CHECKING:
     from lakehouse.tables import Table
+    from lakehouse.tables.table import Column
 
 ALL: Final = (*BRONZE, METRIC_DEFINITIONS, *GOLD, *ROLLUP_STATE)
 """Every table of a lake."""
 
 _INTRODUCTION: Final = """\
-A lake is a folder or a bucket's prefix with Delta tables below `bronze/` and `gold/`. Agents append
-to bronze, and nobody else may but the maintenance; rollups make gold of it. Types are as Spark SQL
-spells them. Durations are whole microseconds (`_us`), instants are UTC. NULL is never zero: it is
-idle, or not known, as the column says. The same comments stand in the tables themselves
+A lake is a folder or a bucket's prefix with Delta tables below `bronze/` and `gold/`. Only agents
+and maintenance may write to bronze. Rollups compute gold from it. Types are Spark SQL types.
+Durations are whole microseconds (`_us`), timestamps are UTC. NULL is never zero: it is idle or
+unknown, as the column's comment explains. The tables contain the same comments
 (`DESCRIBE TABLE EXTENDED`).
 
-A table of gold has a row an hour. The one beside it, named with `_windows`, has the agents' windows
-(5 minutes by default) of the last 100 days: the same time again, so add up one of the two. A day or
-a week is a sum of hours; *over time* says how each column combines. `_low_us` and `_high_us` are
-bounds of what is without them.
+A table of gold has one row per hour. A second table with the suffix `_windows` has the agents'
+windows (5 minutes by default) of the last 100 days. Both cover the same time, so add up only one of
+them. A day or a week is a sum of hours; *over time* is the way to combine a column. `_low_us` and
+`_high_us` are bounds of the column without the suffix.
 
-In a catalog each layer is a schema. A table that names another schema below is in that one."""
+In a catalog each layer is a schema, except for tables that name another schema below."""
 
 _LAYERS: Final = {
-    "bronze": "## Bronze\n\nWhat agents saw, as runs. Frozen: another version is another table.",
-    "gold": "## Gold\n\nWhat rollups make of it, and how they run.",
+    "bronze": "## Bronze\n\nRuns of the agents. The format is frozen: a new one is a new table.",
+    "gold": "## Gold\n\nResults and state of the rollups.",
 }
 
 
 def text() -> str:
-    """The page."""
+    """Return the page."""
     parts = []
-    listed = [one for one in ALL if one not in WINDOWS.values()]
+    listed = [entry for entry in ALL if entry not in WINDOWS.values()]
     for layer, head in _LAYERS.items():
-        parts += [head, *(_table(one) for one in listed if one.layer == layer)]
+        parts += [head, *(_table(entry) for entry in listed if entry.layer == layer)]
     return page("Tables", _INTRODUCTION, *parts)
 
 
-def _table(one: Table) -> str:
-    lines = [f"### {one.path}", f"{prose(one.comment)}."]
-    if one.partition_by:
-        lines.append(f"Partitioned by {', '.join(map(code, one.partition_by))}.")
-    if one.shelf:
-        lines.append(f"In a catalog: schema {code(f'{one.layer}_{one.shelf}')}.")
-    if one.name in WINDOWS:
-        lines.append(f"{code(WINDOWS[one.name].path)} has the same columns.")
-    rows = [
-        (code(each.name), code(each.type), "" if each.nullable else "never", prose(each.comment))
-        for each in one.columns
-    ]
+def _table(entry: Table) -> str:
+    lines = [f"### {entry.path}", f"{prose(entry.comment)}."]
+    if entry.partition_by:
+        lines.append(f"Partitioned by {', '.join(map(code, entry.partition_by))}.")
+    if entry.shelf:
+        lines.append(f"In a catalog: schema {code(f'{entry.layer}_{entry.shelf}')}.")
+    if entry.name in WINDOWS:
+        lines.append(f"{code(WINDOWS[entry.name].path)} has the same columns.")
+    rows = [_cells(column) for column in entry.columns]
     head = ("Column", "Type", "NULL", "Meaning")
-    if not one.measures:
+    if not entry.measures:
         return "\n\n".join([*lines, table(head, rows)])
-    over = [(*row, each.over) for row, each in zip(rows, one.columns, strict=True)]
+    over = [(*row, column.over) for row, column in zip(rows, entry.columns, strict=True)]
     return "\n\n".join([*lines, table((*head, "Over time"), over)])
+
+
+def _cells(column: Column) -> tuple[str, ...]:
+    null = "" if column.nullable else "never"
+    return code(column.name), code(column.type), null, prose(column.comment)

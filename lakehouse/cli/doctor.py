@@ -1,4 +1,4 @@
-"""``jmxlake doctor``: what is wrong with a lake, and what to do."""
+"""``jmxlake doctor``: problems of a lake, with fixes."""
 
 import datetime as dt
 import json
@@ -18,7 +18,7 @@ from lakehouse.cli.options import AS_JSON, GOLD_OR_NONE, LAKE, OPTIONS_FILE
 from lakehouse.core import display
 from lakehouse.core.delta_rs import locate
 from lakehouse.ops.doctor.all_checks import Diagnosis
-from lakehouse.ops.doctor.finding import LATE, ORDER, counted, span, when
+from lakehouse.ops.doctor.finding import LATE, ORDER, Finding, counted, span, when
 
 _STYLES: Final = {"error": "bold red", "warning": "yellow", "info": "cyan"}
 
@@ -28,12 +28,12 @@ _STYLES: Final = {"error": "bold red", "warning": "yellow", "info": "cyan"}
 @AS_JSON
 @click.option(
     "--days", type=click.IntRange(1, 400), default=7, show_default=True,
-    help="Days of the agents' records to check.",
+    help="Days of agent records to check.",
 )  # fmt: skip
 @click.option(
     "--late", type=click.IntRange(1, 576_000), metavar="MINUTES",
     default=LATE // dt.timedelta(minutes=1), show_default=True,
-    help="An agent without records for that long is silent. Use more than 9 minutes, or 24 with "
+    help="Silence threshold for agents (minutes). Use more than 9, or more than 24 with "
     "commit_interval: 15m.",
 )  # fmt: skip
 @OPTIONS_FILE
@@ -41,10 +41,10 @@ _STYLES: Final = {"error": "bold red", "warning": "yellow", "info": "cyan"}
 def doctor(
     lake: str, days: int, late: int, options_file: Path | None, gold: str | None, *, as_json: bool
 ) -> None:
-    """Check LAKE: what is wrong, where, and what to do; nothing is changed.
+    """Check a lake and its agents, and suggest fixes.
 
-    Needs no Spark. Exits with 0 if all is well, with 1 if the lake cannot be checked, with 4 if
-    there is an error or a warning.
+    It does not change LAKE or require Spark. It exits with 0 for a healthy lake, with 1 if
+    the check failed, and with 4 if there is an error or a warning.
     """
     location = locate(lake, options_file, None if gold == "none" else gold)
     now, lateness = dt.datetime.now(dt.UTC), dt.timedelta(minutes=late)
@@ -63,39 +63,40 @@ def doctor(
 
 
 def to_json(diagnosis: Diagnosis) -> dict[str, Any]:
-    """A diagnosis as docs/doctor.md describes it."""
+    """Return a diagnosis as described in docs/doctor.md."""
     return {
         "lake": diagnosis.location.root, "at": diagnosis.now.isoformat(), "days": diagnosis.days,
         "good": diagnosis.good,
         "findings": [finding._asdict() for finding in diagnosis.worst_first],
-        "tables": [one._asdict() for one in diagnosis.tables],
+        "tables": [table._asdict() for table in diagnosis.tables],
         "agents": [
-            {"agent": one.agent, "sources": list(one.sources), "version": one.version,
-             "told_until": one.reported_until and one.reported_until.isoformat()}
-            for one in diagnosis.agents
+            {"agent": agent.agent, "sources": list(agent.sources), "version": agent.version,
+             "told_until": agent.reported_until and agent.reported_until.isoformat()}
+            for agent in diagnosis.agents
         ],
     }  # fmt: skip
 
 
 def to_text(diagnosis: Diagnosis) -> str:
-    """A diagnosis with a line for each finding."""
-    lines = [
-        f"{one.severity} {_safe(one.where)}: {_safe(one.what)}. {_sentence(one.todo)} [{one.check}]"
-        for one in diagnosis.worst_first
-    ]
-    return "\n".join((_headline(diagnosis), *lines))
+    """Return a diagnosis with one line per finding."""
+    return "\n".join((_headline(diagnosis), *map(_finding_line, diagnosis.worst_first)))
+
+
+def _finding_line(finding: Finding) -> str:
+    where, problem = _safe(finding.where), _safe(finding.what)
+    return f"{finding.severity} {where}: {problem}. {_sentence(finding.todo)} [{finding.check}]"
 
 
 def print_tables(diagnosis: Diagnosis, console: Console) -> None:
-    """Print a diagnosis to a terminal: the tables of the lake, and the findings."""
+    """Print a diagnosis to a terminal: the lake's tables and the findings."""
     health = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     health.add_column("Table")
-    for heading in ("Version", "Live files", "Size", "Uncheckpointed", "Commits a day", "Delta"):
+    for heading in ("Version", "Live files", "Size", "Uncheckpointed", "Commits/day", "Delta"):
         health.add_column(heading, justify="right")
-    for one in diagnosis.tables:
-        known = ("" if n is None else f"{n:,}" for n in (one.uncheckpointed, one.commits_a_day))
-        figures = (f"{one.version:,}", f"{one.live_files:,}", display.size(one.bytes), *known)
-        health.add_row(one.table, *figures, f"{one.reader_version}/{one.writer_version}")
+    for table in diagnosis.tables:
+        known = ("" if n is None else f"{n:,}" for n in (table.uncheckpointed, table.commits_a_day))
+        figures = (f"{table.version:,}", f"{table.live_files:,}", display.size(table.bytes), *known)
+        health.add_row(table.table, *figures, f"{table.reader_version}/{table.writer_version}")
     findings = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 1, 0))
     for finding in diagnosis.worst_first:
         where, todo = (_safe(finding.where), "bold"), (_sentence(finding.todo), "dim")
@@ -107,9 +108,11 @@ def print_tables(diagnosis: Diagnosis, console: Console) -> None:
 
 
 def _headline(diagnosis: Diagnosis) -> str:
-    numbers = Counter(one.severity for one in diagnosis.findings)
-    found = ", ".join(counted(numbers[one], one) for one in ORDER[:2] if numbers[one]) or "all well"
-    last = max((one.reported_until for one in diagnosis.agents if one.reported_until), default=None)
+    numbers = Counter(finding.severity for finding in diagnosis.findings)
+    counts = [counted(numbers[name], name) for name in ORDER[:2] if numbers[name]]
+    found = ", ".join(counts) or "no problems"
+    reported = (agent.reported_until for agent in diagnosis.agents)
+    last = max(filter(None, reported), default=None)
     newest = "no records"
     if last is not None:
         ago = f"{span(diagnosis.now - last)} ago" if last < diagnosis.now else "just now"

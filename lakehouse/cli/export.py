@@ -1,4 +1,4 @@
-"""``jmxlake export``: gold as files of other formats."""
+"""``jmxlake export``: gold tables as files in other formats."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -20,34 +20,32 @@ _TABLES: Final = {table.name: table for table in tables.GOLD}
 
 @click.command
 @LAKE
-@click.argument("table", type=click.Choice(sorted(_TABLES)))
+@click.argument("table", type=click.Choice(sorted(_TABLES)), metavar="TABLE")
 @click.option(
     "--format", "form", required=True, type=click.Choice(["parquet", "csv", "openmetrics"]),
-    help="Format of the file; openmetrics is a backfill for Prometheus.",
+    help="Output format. openmetrics is for a Prometheus backfill.",
 )  # fmt: skip
-@click.option("--from", "start", metavar="INSTANT", help="First window, ISO 8601, UTC.")
-@click.option("--to", "end", metavar="INSTANT", help="End; windows that start later are left out.")
+@click.option("--from", "start", metavar="TIME", help="Start of the first window (ISO 8601, UTC).")
+@click.option("--to", "end", metavar="TIME", help="End (ISO 8601, UTC), exclusive.")
 @click.option(
     "--metric", "metrics", multiple=True, metavar="NAME",
-    help="Only rows of this metric; may be given several times.",
+    help="Limit to this metric. Repeatable.",
 )  # fmt: skip
-@click.option(
-    "--out", type=FILE, help="Write this file, completely or not at all; by default stdout."
-)
+@click.option("--out", type=FILE, help="Output file, replaced atomically. Default: stdout.")
 @OPTIONS_FILE
-@click.option("--gold", metavar="PATH", help="Folder or URL of gold, if not LAKE/gold.")
+@click.option("--gold", metavar="PATH", help="Folder or URL of gold. Default: LAKE/gold.")
 def export(  # noqa: PLR0913, PLR0917 - a click command
     lake: str, table: str, form: str, start: str | None, end: str | None,
     metrics: Sequence[str], out: Path | None, options_file: Path | None, gold: str | None,
 ) -> None:  # fmt: skip
-    """Write TABLE of LAKE's gold to a file for other tools; needs no Spark.
+    """Export a gold table as Parquet, CSV or OpenMetrics.
 
-    A table has a row an hour; the one named with _windows has the agents' windows.
-
-    Exits with 1 if it failed, or if there are no such rows; then nothing is written.
+    It does not require Spark. TABLE is a name such as topics (one row per hour) or topics_windows
+    (one row per window of the agents). A wrong name lists all tables. It exits with 1, without a
+    file, if it failed or found no rows.
     """
     if form == "parquet" and out is None:
-        raise click.UsageError("--format parquet needs --out FILE")
+        raise click.UsageError("--format parquet requires --out FILE")
     wanted = _TABLES[table]
     _check(wanted, form, metrics, dated=start is not None or end is not None)
     rows = between(start, end), metrics
@@ -57,22 +55,23 @@ def export(  # noqa: PLR0913, PLR0917 - a click command
 
 
 def _check(table: tables.Table, form: str, metrics: Sequence[str], *, dated: bool) -> None:
-    """Check that the options fit the table.
+    """Check that the options apply to the table.
 
     Raises:
-        click.UsageError: They do not.
+        click.UsageError: An option does not apply.
     """
     if form == "openmetrics" and table.name not in exports.OPENMETRICS:
         names = ", ".join(sorted(exports.OPENMETRICS))
-        what = f"{table.name} has no OpenMetrics format; {names} have. Use parquet or csv"
-        raise click.UsageError(what)
+        raise click.UsageError(
+            f"--format openmetrics supports {names}. Export {table.name} as parquet or csv"
+        )
     if dated and not exports.start_of(table):
-        raise click.UsageError(f"rows of {table.name} are not of a time: leave out --from and --to")
+        raise click.UsageError(f"{table.name} has no time column. Omit --from and --to")
     if metrics and "metric" not in table.column_names:
-        raise click.UsageError(f"{table.name} has no column metric: leave out --metric")
+        raise click.UsageError(f"{table.name} has no column metric. Omit --metric")
     for name in metrics:
         if not re.fullmatch(tables.METRIC_NAME, name):
-            raise click.UsageError(f"--metric {name!r} is not the name of a metric")
+            raise click.UsageError(f"--metric {name!r} is not a metric name")
 
 
 def _write(
@@ -83,12 +82,12 @@ def _write(
     check_counts(delta, rows[0])
     sql = partial(exports.selected, table, *rows)
     present = [one.name for one in table.declared(field.name for field in delta.schema().fields)]
-    nothing = f"{url}: there are no such rows; nothing was written"
+    nothing = f"{url}: no such rows. The export wrote no file"
     if form == "parquet" and out is not None:
         return exports.write_parquet(delta, sql(present), out, nothing), "rows"
 
     def read(columns: tuple[str, ...], figure: str) -> Iterator[dict[str, Any]]:
-        if figure not in present:  # a column of a later version, before its first rollup
+        if figure not in present:  # a column that the next rollup adds
             return iter(())
         return query(delta, sql(columns, figure))
 
@@ -100,14 +99,14 @@ def _write(
 
 
 def _seconds(location: Location, table: tables.Table) -> int:
-    """Seconds of a table's windows: an hour, or those of the newest rollup.
+    """Return the window length of a table (seconds).
 
     Raises:
-        LakehouseError: Nothing was rolled up.
+        LakehouseError: The lake was never rolled up.
     """
     if table not in tables.WINDOWS.values():
         return 3600
     if newest := newest_progress(location, "window_seconds"):
         return int(newest["window_seconds"])
     url = location.url(tables.PROGRESS)
-    raise LakehouseError(f"{url}: nothing is rolled up there; run jmxlake rollup first")
+    raise LakehouseError(f"{url}: no rollup. Run jmxlake rollup first")

@@ -1,4 +1,4 @@
-"""``jmxlake forget``: another name takes the place of a user's or client id's."""
+"""``jmxlake forget``: a replacement for the name of a user or client ID."""
 
 import json
 import uuid
@@ -16,26 +16,25 @@ from lakehouse.errors import LakehouseError
 @click.command
 @LAKE
 @click.argument("name")
-@click.option(
-    "--as", "other", metavar="NAME", help="What takes its place; by default a random name."
-)
-@click.option("--dry-run", is_flag=True, help="Count the rows; change nothing.")
+@click.option("--as", "other", metavar="NAME", help="Replacement name. Default: random.")
+@click.option("--dry-run", is_flag=True, help="Count affected rows without changing them.")
 @OPTIONS_FILE
 @AS_JSON
 def forget(
     lake: str, name: str, other: str | None, options_file: Path | None,
     *, dry_run: bool, as_json: bool,
 ) -> None:  # fmt: skip
-    """Let LAKE forget NAME, a user or client id: another name takes its place in every table.
+    """Replace a user name or client ID in every table.
 
-    All figures stay. First have the agents hide or leave out the name (section names of their
-    configuration), or they bring it again. Files from before are removed by clean-up: those of
-    gold by the next days' rollups, but for those of gold/sla, and those of bronze (by jmxlake
-    maintain) after 30 days.
+    All figures stay the same. First configure the agents to hide or exclude NAME (section names of
+    their configuration); otherwise they add it again. Clean-up removes the old files: the rollups
+    of the next days clean up gold, except gold/sla, and jmxlake maintain cleans up bronze after 30
+    days.
 
-    Exits with 1 if no table has it, and if it failed: then run it again with the same --as.
+    It exits with 1 if no table contains NAME or if it failed. In the second case, run it again with
+    the same --as.
     """
-    # Help needs neither DuckDB nor pyarrow.
+    # Help must work without DuckDB and pyarrow.
     from lakehouse.core import lake as lakes
     from lakehouse.engines.local_engine import LocalEngine
     from lakehouse.ops import pseudonymize as names
@@ -44,12 +43,12 @@ def forget(
     location = locate(lake, options_file)
     chosen = other or f"forgotten-{uuid.uuid4().hex[:12]}"
     if chosen == name:
-        raise click.UsageError("--as: that is the name itself")
+        raise click.UsageError("--as must differ from NAME")
     engine = LocalEngine(lakes.at(lake), location.options)
     if dry_run:
         found = names.find(location, name)
     else:
-        log(f"in its place stands {chosen}")
+        log(f"replaced by {chosen}")
         found = names.forget(location, name, chosen, partial(hold, engine, USUAL))
     _print_found(found, None if dry_run else chosen, as_json=as_json)
 
@@ -63,4 +62,4 @@ def _print_found(found: Iterable[tuple[str, int]], other: str | None, *, as_json
     if as_json:
         click.echo(json.dumps({"as": other, "rows": rows}))
     if not any(rows.values()):
-        raise LakehouseError("no table has that name")
+        raise LakehouseError("no table contains that name")

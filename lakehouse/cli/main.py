@@ -1,6 +1,7 @@
-"""The command ``jmxlake``.
+"""``jmxlake``: the command group of the lakehouse.
 
-A command's module is imported when the command is called, so that help is printed at once.
+Exit codes: 0 success, 1 an error with its reason in one line, 2 wrong usage, 3 another rollup holds
+the lease.
 """
 
 import sys
@@ -8,63 +9,76 @@ from importlib import import_module
 from typing import Any, Final, NoReturn
 
 import click
-from click.shell_completion import CompletionItem, shell_complete
+from click.shell_completion import CompletionItem
 
 from lakehouse.cli.options import log
 from lakehouse.errors import LakehouseError, LeaseHeldError, extra, is_of_spark, spark_failed
 from lakehouse.tables import error_text
+from lakehouse.tables.command_group import SectionedGroup
 
 _COMMANDS: Final = {
-    "completion": ("main", "Print the completion script of a shell."),
-    "doctor": ("doctor", "Check a lake: what is wrong, and what to do."),
-    "explain": ("explain", "Explain a week of one topic, client, group or broker."),
-    "export": ("export", "Write a table of gold as Parquet, CSV or OpenMetrics."),
-    "forget": ("forget", "Replace a user's or client id's name in bronze and gold."),
-    "maintain": ("maintain", "Compact, checkpoint and clean up bronze."),
-    "objectives": ("objectives", "Objectives in OpenSLO v1: check files, list their objectives."),
-    "register": ("rollup", "Register the bronze tables in a catalog."),
-    "report": ("reports.report", "Report a week: table, page, PDF, JSON or CSV."),
-    "rollup": ("rollup", "Bring gold up to date with bronze."),
-    "sample": ("sample", "Write a lake of an invented cluster, to try jmxlake without Kafka."),
-    "send": ("reports.send", "Send a report by mail or to a chat."),
-    "sla": ("reports.sla", "Publish in gold/sla whether objectives were met."),
-    "summary": ("reports.summary", "Report several clusters on one page."),
-    "unit": ("maintain", "Print a systemd unit: maintenance, rollup or weekly report."),
-    "upgrade": ("upgrade", "Convert gold that an older version wrote."),
-    "verify": ("rollup", "Recompute some hours and compare gold to the bit."),
-    "views": ("views", "Print SQL that creates readable views of gold, or run it."),
-    "weekly": ("reports.weekly", "Roll up, publish, report and send a week."),
+    "Report": {
+        "weekly": ("reports.weekly", "Roll up, publish SLO results, report and send a week."),
+        "report": ("reports.report", "Report a week as text, HTML, PDF, JSON or CSV."),
+        "summary": ("reports.summary", "Summarize several clusters on one page."),
+        "send": ("reports.send", "Send a saved report by mail or to a chat."),
+        "explain": ("reports.explain", "Show a week of one topic, client, group or broker."),
+    },
+    "Objectives": {
+        "slo": ("slo", "Check and list objectives, and publish SLO results."),
+    },
+    "Pipeline": {
+        "rollup": ("rollup", "Update gold tables from bronze."),
+        "upgrade": ("rollup", "Convert gold tables that an older version wrote."),
+        "verify": ("rollup", "Recompute some hours and compare them with gold."),
+        "maintain": ("maintain", "Compact, checkpoint and clean up bronze tables."),
+        "doctor": ("doctor", "Check a lake and its agents, and suggest fixes."),
+        "forget": ("forget", "Replace a user name or client ID in every table."),
+    },
+    "Query": {
+        "views": ("views", "Create SQL views of gold with readable names and units."),
+        "export": ("export", "Export a gold table as Parquet, CSV or OpenMetrics."),
+        "register": ("views", "Register bronze tables in a catalog."),
+    },
+    "Setup": {
+        "sample": ("sample", "Write a sample lake of an invented Kafka cluster."),
+        "completion": ("setup", "Print a shell completion script."),
+        "systemd-unit": ("setup", "Print a systemd unit for maintain, rollup or weekly."),
+    },
 }
-"""The module of each command, and what it does."""
-_DELTA_RS_ONLY: Final = ("doctor", "export", "maintain", "views")
-"""Commands that need the extra ``maintain`` only."""
-_OF_CLICK: Final = (click.ClickException, click.exceptions.Exit, click.Abort)
+"""The module and the first sentence of each command, by section of ``--help``."""
+_BY_NAME: Final = {name: entry for section in _COMMANDS.values() for name, entry in section.items()}
+_RENAMED: Final = {"objectives": "slo", "sla": "slo publish", "unit": "systemd-unit"}
+_NEEDS_MAINTAIN: Final = ("doctor", "export", "maintain", "views")
+"""Commands that need only the extra ``maintain``."""
+_CLICK_ERRORS: Final = (click.ClickException, click.exceptions.Exit, click.Abort)
 
 
-class _Commands(click.Group):
-    """Imports a command when it is called; prints an error as one line and exits with 1, or 3."""
+class _Commands(SectionedGroup):
+    """A group that imports commands lazily, so that ``--help`` is fast.
 
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        return list(_COMMANDS)
+    It prints an error as one line and exits with 1, or 3 if another rollup holds the lease.
+    """
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        if cmd_name not in _COMMANDS:
+        if cmd_name not in _BY_NAME:
             return None
-        module, _ = _COMMANDS[cmd_name]
+        module, _ = _BY_NAME[cmd_name]
+        function = cmd_name.replace("-", "_")
         try:
-            command: click.Command = getattr(import_module(f"lakehouse.cli.{module}"), cmd_name)
+            command: click.Command = getattr(import_module(f"lakehouse.cli.{module}"), function)
         except ModuleNotFoundError as error:
             _fail_for_missing(error, cmd_name)
         return command
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in _COMMANDS.items()])
+    def summary(self, name: str) -> str:
+        _, text = _BY_NAME[name]
+        return text
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:  # noqa: ARG002
         return [
             CompletionItem(name, help=text)
-            for name, (_, text) in _COMMANDS.items()
+            for name, (_, text) in _BY_NAME.items()
             if name.startswith(incomplete)
         ]
 
@@ -72,12 +86,12 @@ class _Commands(click.Group):
         try:
             return super().invoke(ctx)
         except LakehouseError as error:
-            # forget has then done its part of bronze: it has failed.
+            # ``forget`` has changed bronze before it waits for the lease, so it failed.
             is_locked = isinstance(error, LeaseHeldError) and ctx.invoked_subcommand != "forget"
             _fail(str(error), 3 if is_locked else 1)
         except ModuleNotFoundError as error:
             _fail_for_missing(error, f"{ctx.invoked_subcommand}")
-        except (*_OF_CLICK, BrokenPipeError):
+        except (*_CLICK_ERRORS, BrokenPipeError):
             raise
         except BaseException as error:
             if not error_text.is_fault(error):
@@ -87,29 +101,20 @@ class _Commands(click.Group):
             _fail(spark_failed(error))
 
 
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=_Commands, sections=_COMMANDS, renamed=_RENAMED,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)  # fmt: skip
 @click.version_option(package_name="jmxlake")
 def main() -> None:
-    """Kafka's JMX metrics in a lake: roll them up, publish attainment, write the report."""
+    """Roll up Kafka's JMX metrics in a lake, and report service levels."""
     error_text.silence_rust()
-
-
-@click.command
-@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
-@click.pass_context
-def completion(context: click.Context, shell: str) -> None:
-    """Print the completion script of a shell.
-
-    For bash: jmxlake completion bash > /etc/bash_completion.d/jmxlake
-    """
-    program = context.find_root().command
-    shell_complete(program, {}, "jmxlake", "_JMXLAKE_COMPLETE", f"{shell}_source")
 
 
 def _fail_for_missing(error: ModuleNotFoundError, command: str) -> NoReturn:
     name = f"{error.name}".partition(".")[0]
-    needed = "lakehouse" if name in {"pyspark", "pandas"} else "local"
-    needed = "maintain" if command in _DELTA_RS_ONLY else needed
+    needed = "spark" if name in {"pyspark", "pandas"} else "local"
+    needed = "maintain" if command in _NEEDS_MAINTAIN else needed
     _fail(f"{name} is missing: install {extra(needed)}")
 
 

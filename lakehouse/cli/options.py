@@ -37,28 +37,31 @@ FOLDER: Final = click.Path(file_okay=False, path_type=Path)
 LAKE: Final = click.argument("lake", metavar="LAKE")
 GOLD_OR_NONE: Final = click.option(
     "--gold", metavar="PATH",
-    help="Folder or URL of gold, if not LAKE/gold; 'none' if it cannot be read from here.",
+    help="Folder or URL of gold. Default: LAKE/gold. Use 'none' if gold is not readable from here.",
 )  # fmt: skip
 OPTIONS_FILE: Final = click.option(
-    "--options-file", type=FILE, help="YAML with storage options of delta-rs, as the agents have."
+    "--options-file", type=FILE,
+    help="File with delta-rs storage options (YAML), as for the agents.",
+)  # fmt: skip
+CLUSTER: Final = click.option(
+    "--cluster", help="Cluster ID. Required if the lake has several clusters."
 )
-CLUSTER: Final = click.option("--cluster", help="Id of the cluster, if the lake has several.")
 OWNERS: Final = click.option(
     "--owners", "owners_file", type=FILE,
-    help="YAML of teams and their topics, groups and clients; see docs/report-owners.md.",
+    help="File that maps topics, clients and groups to teams (YAML). See docs/report-owners.md.",
 )  # fmt: skip
 TEAM: Final = click.option("--team", help="Limit the report to this team.")
 AS_JSON: Final = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 ENGINE: Final = click.option(
     "--engine", type=click.Choice(["spark", "local"]),
-    help="Compute with Spark, or with delta-rs and DuckDB in this process (LAKE is a path then). "
-    "By default Spark for gold in a catalog or where the environment names a Spark.",
+    help="Compute with Spark, or in this process with delta-rs and DuckDB (path lakes only). "
+    "Default: spark if gold is in a catalog or the environment configures Spark, otherwise local.",
 )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class LakeOptions:
-    """A lake by the options of a command; see ``lake_options``.
+    """The lake that the options of ``lake_options`` specify.
 
     Attributes:
         root: LAKE.
@@ -75,32 +78,45 @@ class LakeOptions:
     gold_root: str | None = None
 
     def objectives(self) -> tuple[Objective, ...]:
-        """The objectives of the folder, by default those that jmxlake ships."""
+        """Return the objectives of the folder. Default: the shipped objectives."""
         from lakehouse.slo.openslo import objective_files
 
         return objective_files.load(self.objectives_folder or objective_files.SHIPPED)
 
-    def engine(self, *, by_spark: bool = False, say: Callable[[str], None] | None = None) -> Engine:
-        """The engine that reads gold, or with ``by_spark`` rolls up; ``say`` prints a line."""
+    def engine(
+        self, *, by_spark: bool = False, report: Callable[[str], None] | None = None
+    ) -> Engine:
+        """Return the engine that reads gold.
+
+        Args:
+            by_spark: Return the Spark engine that rolls up.
+            report: Prints a line.
+        """
         from lakehouse.core import lake as lakes
         from lakehouse.engines.choice import engine_of
 
         if self.gold_root and not self.gold:
-            raise click.UsageError("--gold-root is of gold in a catalog: give --gold, too")
+            raise click.UsageError("--gold-root requires --gold, because it is for a catalog")
         location = lakes.at(self.root, self.gold, self.gold_root)
-        return engine_of(location, self._storage(), say or log, by_spark=by_spark)
+        return engine_of(location, self._storage(), report or log, by_spark=by_spark)
 
-    def rollup_engine(self, name: str | None, say: Callable[[str], None] | None = None) -> Engine:
-        """The engine that rolls up; ``name`` as in ``--engine``, ``say`` prints a line.
+    def rollup_engine(
+        self, name: str | None, report: Callable[[str], None] | None = None
+    ) -> Engine:
+        """Return the engine that rolls up.
 
-        On a path it is this process by default: on one machine Spark takes longer for the same
-        rows. A Spark that the environment names may be a cluster.
+        The default for a path is the local engine, which is faster than Spark on one machine. But
+        if the environment configures Spark, it might be a cluster.
+
+        Args:
+            name: The value of ``--engine``.
+            report: Prints a line.
         """
         from lakehouse.core import lake as lakes, spark_session
 
         if name != "local":
             chosen = spark_session.is_named() and util.find_spec("pyspark") is not None
-            return self.engine(by_spark=name == "spark" or chosen, say=say)
+            return self.engine(by_spark=name == "spark" or chosen, report=report)
         location, storage = lakes.at(self.root, self.gold), self._storage()
         from lakehouse.engines.local_engine import LocalEngine
 
@@ -115,35 +131,34 @@ class LakeOptions:
 
 
 def combined(*several: Callable[[Command], Command]) -> Callable[[Command], Command]:
-    """Several options as one decorator."""
+    """Return several options as one decorator."""
     return lambda command: reduce(lambda made, option: option(made), reversed(several), command)
 
 
 def lake_options(metavar: str = "LAKE") -> Callable[[Command], Command]:
-    """Adds LAKE and its options; the command takes them as ``lake``, a ``LakeOptions``."""
+    """Return a decorator that adds LAKE and its options as ``lake``, a ``LakeOptions``."""
 
     def decorate(command: Command) -> Command:
         @wraps(command)
         def run(**given: Any) -> Any:
-            own = {one.name: given.pop(one.name) for one in fields(LakeOptions)}
+            own = {field.name: given.pop(field.name) for field in fields(LakeOptions)}
             return command(lake=LakeOptions(**own), **given)
 
         return combined(
             click.argument("root", metavar=metavar),
             click.option(
                 "--gold", metavar="CATALOG.SCHEMA",
-                help="Schema of gold, if it is not below LAKE. CATALOG.SCHEMA_windows and "
-                "CATALOG.SCHEMA_state have its other tables.",
+                help="Schema of gold. Default: LAKE/gold. CATALOG.SCHEMA_windows and "
+                "CATALOG.SCHEMA_state contain its other tables.",
             ),
             click.option(
                 "--gold-root", metavar="URL",
-                help="Where a rollup makes gold's tables, as external ones; by default the catalog "
-                "decides.",
+                help="Location (URL) for gold as external tables. Default: chosen by the catalog.",
             ),
             click.option(
                 "--objectives", "objectives_folder",
                 type=click.Path(exists=True, file_okay=False, path_type=Path),
-                help="Folder of OpenSLO files; by default those that jmxlake ships.",
+                help="Folder of OpenSLO files. Default: the shipped objectives.",
             ),
             OPTIONS_FILE,
         )(run)  # fmt: skip
@@ -152,22 +167,22 @@ def lake_options(metavar: str = "LAKE") -> Callable[[Command], Command]:
 
 
 def _label(text: str) -> tuple[str, str]:
-    """Key and value of a label; an empty value means any."""
+    """Return key and value of a label; an empty value means any."""
     key, _, value = text.partition("=")
     return key, value
 
 
 LABELS: Final = click.option(
     "--label", "labels", type=_label, multiple=True, metavar="KEY[=VALUE]",
-    help="Only objectives with this label; may be given several times.",
+    help="Limit to objectives with this label. Repeatable.",
 )  # fmt: skip
 
 
 def date(text: str) -> dt.date:
-    """An option's date.
+    """Return the date of an option.
 
     Raises:
-        click.BadParameter: It is not a date between 1970 and 9998.
+        click.BadParameter: The text is not a date between 1970 and 9998.
     """
     try:
         found = dt.date.fromisoformat(text)
@@ -180,20 +195,20 @@ def date(text: str) -> dt.date:
 
 
 def length(text: str) -> int:
-    """Seconds of an option's length of time.
+    """Return the duration of an option in seconds.
 
     Raises:
-        click.BadParameter: It is not a length of time.
+        click.BadParameter: The text is not a duration.
     """
     found = periods.seconds(text)
     if found is None:
-        what = f"{text[:40]!r} is not a length of time up to {periods.LONGEST}"
-        raise click.BadParameter(f"{what}: write 30s, 1m, 2h or 400d")
+        problem = f"{text[:40]!r} is not a duration up to {periods.LONGEST}"
+        raise click.BadParameter(f"{problem}. Use a number and a unit: 30s, 1m, 2h or 400d")
     return found
 
 
 def _percent(text: str) -> float:
-    """A share; ``nan`` is one for a click.FloatRange, and no figure is below it."""
+    """Return a percentage; unlike ``click.FloatRange``, reject ``nan``."""
     try:
         found = float(text)
     except ValueError:
@@ -204,26 +219,26 @@ def _percent(text: str) -> float:
 
 
 def between(start: str | None, end: str | None, zone: dt.tzinfo = dt.UTC) -> periods.Period | None:
-    """The period of ``--from`` and ``--to``; None where neither is given.
+    """Return the period of ``--from`` and ``--to``; None if both are missing.
 
     Raises:
-        click.UsageError: Only one is given.
+        click.UsageError: One of them is missing.
     """
     if (start is None) != (end is None):
-        raise click.UsageError("--from and --to go together")
+        raise click.UsageError("use --from and --to together")
     return None if start is None or end is None else periods.span(start, end, zone)
 
 
 MIN_COVERAGE: Final = click.option(
     "--min-coverage", type=_percent, metavar="PERCENT",
-    help="Observed share of the expected time below which nothing good is stated. Default: "
+    help="Minimum coverage of a good result, in percent of the expected time. Default: "
     f"{FLOOR_PERCENT:g}.",
 )  # fmt: skip
 
 
 @contextmanager
 def kept_in(errors: list[str]) -> Iterator[None]:
-    """Keep an error's text in a list, so that the next step is still tried."""
+    """Add the text of an error to a list, so that the next step still runs."""
     try:
         yield
     except LakehouseError as error:
@@ -231,36 +246,36 @@ def kept_in(errors: list[str]) -> Iterator[None]:
 
 
 def stop_signals() -> threading.Event:
-    """An event that SIGTERM and SIGINT set.
+    """Return an event that SIGTERM and SIGINT set.
 
-    Another thread sets it: at the instant of the signal this one may hold the event's lock. In a
-    thread that Python hands no signals, such as a notebook's, nothing sets it.
+    Another thread sets it, because this thread can hold the event's lock when the signal arrives.
+    Only the main thread receives signals, so elsewhere, such as in a notebook, it remains unset.
     """
-    stop, asked = threading.Event(), SimpleQueue[None]()
+    stop, signals = threading.Event(), SimpleQueue[None]()
 
     def wait() -> None:
-        asked.get()
+        signals.get()
         stop.set()
 
     threading.Thread(target=wait, daemon=True, name="signals").start()
     if threading.current_thread() is threading.main_thread():
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: asked.put(None))
+            signal.signal(number, lambda *_: signals.put(None))
     return stop
 
 
 def turns(
     every_seconds: float, stop: threading.Event, past_seconds: float | None = None
 ) -> Iterator[None]:
-    """Turns of a command with ``--every``, until ``stop`` is set.
+    """Yield at each turn of a command with ``--every``, until ``stop`` is set.
 
-    The first comes at once. Turns that pass while one is still running are left out.
+    The first turn is immediate. A turn during the previous turn is skipped.
 
     Args:
-        every_seconds: From turn to turn.
-        stop: Ends them.
-        past_seconds: How long after whole multiples of the interval since 1970 they come; None:
-            they are counted from the first, and a clock that is set changes nothing.
+        every_seconds: Interval of the turns.
+        stop: Event that ends the turns.
+        past_seconds: Delay after each multiple of the interval since 1970. None: the turns follow
+            the first one on the monotonic clock.
     """
     first = time.monotonic()
     while not stop.is_set():
@@ -269,16 +284,16 @@ def turns(
         stop.wait(every_seconds - past % every_seconds)
 
 
-def log(what: str) -> None:
+def log(message: str) -> None:
     """Print a line to standard error."""
-    click.echo(f"jmxlake: {what}", err=True)
+    click.echo(f"jmxlake: {message}", err=True)
 
 
 def write_file(path: Path, content: bytes) -> None:
     """Write a file and create its folders; ``-`` is standard output.
 
     Raises:
-        LakehouseError: It cannot be written.
+        LakehouseError: The file cannot be written.
     """
     if str(path) == "-":
         click.echo(content, nl=False)
@@ -287,17 +302,17 @@ def write_file(path: Path, content: bytes) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
     except OSError as error:
-        what = f"{path}: {error.strerror}; choose a file that can be written"
-        raise LakehouseError(what) from error
+        problem = f"{path}: {error.strerror}. Choose a writable file"
+        raise LakehouseError(problem) from error
 
 
 def named(template: str, facts: Mapping[str, Any]) -> str:
-    """A path or an address with the week and the file name of a report's cluster filled in.
+    """Return a path or URL with the week and the cluster of a report.
 
     Args:
-        template: May have ``{week}``, which is a date where the period is no week, and
-            ``{cluster}``.
-        facts: The report.
+        template: A text with ``{week}`` and ``{cluster}``, both optional. If the period is not a
+            week, ``{week}`` is its start date.
+        facts: The report data.
     """
     week = facts["week"]["iso"] if facts.get("week") else str(facts["from"])[:10]
     safe = {"{week}": re.sub("[^0-9A-Za-z-]", "", week), "{cluster}": file_stem(facts["cluster"])}
@@ -305,7 +320,7 @@ def named(template: str, facts: Mapping[str, Any]) -> str:
 
 
 def file_stem(cluster: str) -> str:
-    """A unique file name for a cluster; a hostile id cannot lead to another folder."""
+    """Return a unique file name for a cluster; a hostile ID cannot select another folder."""
     plain = re.sub(r"[^A-Za-z0-9]+", "-", cluster).strip("-")[:40]
     digest = hashlib.sha256(cluster.encode("utf-8", "backslashreplace")).hexdigest()[:8]
     return f"{plain}-{digest}" if plain else digest

@@ -1,7 +1,7 @@
-"""Phases of a command on standard error: a live line on a terminal, and a line for each when done.
+"""Progress of a command on standard error.
 
-A terminal shows ``rollup: 3 of 12 hours, 41,000 rows/s, about 20 s left``; a log gets ``rollup: 12
-hours, 31 s``, and before it a line as parts of a long rollup are computed.
+A terminal shows a live line, such as ``rollup: 3 of 12 hours, 41,000 rows/s, about 20 s left``. A
+log gets one line per phase, such as ``rollup: 12 hours, 31 s``, and progress of long rollups.
 """
 
 from __future__ import annotations
@@ -18,70 +18,69 @@ from rich.text import Text
 
 from lakehouse.cli.options import log
 from lakehouse.core import display
-from lakehouse.engines.costs import PartDone
-from lakehouse.rollup.remark import Remark
+from lakehouse.engines.engine import PartDone, Remark
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from lakehouse.engines.costs import Costs
+    from lakehouse.engines.engine import Costs
     from lakehouse.rollup.run import Done
 
 _SECOND_US: Final = 1_000_000
 _SHORT: Final = "under 1 s"
 _PAUSE_SECONDS: Final = 5.0
-"""Between two lines of progress in a log, and before the first: a short rollup has none."""
+"""Minimum interval between two lines of progress in a log, and before the first."""
 
 
 class Phase:
-    """A phase that is running.
+    """A running phase.
 
     Args:
         name: A noun, such as ``rollup``.
-        clock: Seconds of a clock that only goes forward.
-        say: Prints a line of progress; by default none is printed.
+        clock: Monotonic clock (seconds).
+        report: Prints a line of progress. Default: no output.
     """
 
     def __init__(
         self,
         name: str,
         clock: Callable[[], float] = time.monotonic,
-        say: Callable[[str], None] = lambda _: None,
+        report: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.name = name
         self.result = ""
-        self._clock, self._say = clock, say
-        self._started = self._said = clock()
+        self._clock, self._report = clock, report
+        self._started = self._reported = clock()
         self._done: Done | None = None
         self._part: PartDone | None = None
-        self._first: tuple[float, int] | None = None  # when rows were counted first
+        self._first: tuple[float, int] | None = None  # time and rows of the first batch
 
     def watch(self, done: Done) -> None:
-        """Note how far a rollup is, and say what its last batch cost."""
+        """Record the progress of a rollup, and print the cost of its last batch."""
         if self._first is None:
             self._first = self._clock(), done.rows
         self._done, self._part = done, None
         if done.costs.parts is not None:
-            self._tell(_of_batch(done.costs), 0)
+            self._print_progress(_of_batch(done.costs))
 
-    def step(self, what: str | PartDone) -> None:
-        """Log a remark, and note computed parts; other steps are too many for a person."""
-        if isinstance(what, Remark):
-            log(f"{self.name}: {what}")
-        elif isinstance(what, PartDone):
-            self._part = what
-            self._tell("", _PAUSE_SECONDS)
+    def step(self, event: str | PartDone) -> None:
+        """Log a remark, and record a computed part; a person does not need other steps."""
+        if isinstance(event, Remark):
+            log(f"{self.name}: {event}")
+        elif isinstance(event, PartDone):
+            self._part = event
+            self._print_progress(pause_seconds=_PAUSE_SECONDS)
 
-    def _tell(self, costs: str, pause_seconds: float) -> None:
-        """Say how far it is, unless it has only started or a line was printed just now."""
+    def _print_progress(self, *costs: str, pause_seconds: float = 0) -> None:
+        """Print a line, except shortly after the start or the previous line."""
         now = self._clock()
-        if now - self._started >= _PAUSE_SECONDS and now - self._said >= pause_seconds:
-            self._said = now
-            self._say(", ".join(filter(None, (self.now, costs))))
+        if now - self._started >= _PAUSE_SECONDS and now - self._reported >= pause_seconds:
+            self._reported = now
+            self._report(", ".join((self.now, *costs)))
 
     @property
     def now(self) -> str:
-        """The phase, its progress, and the time left or the time so far."""
+        """The phase, its progress, and the remaining or elapsed time."""
         shown = [] if self._done is None else [f"{self._done.hours} of {self._done.of_hours} hours"]
         if self._part is not None:
             shown.append(f"{self._part.label}: {self._part.part} of {self._part.parts} parts")
@@ -92,7 +91,7 @@ class Phase:
 
     @property
     def summary(self) -> str:
-        """The result and the time that it took."""
+        """The result and the duration."""
         return f"{self.name}: {', '.join(filter(None, (self.result, self._took)))}"
 
     @property
@@ -101,7 +100,7 @@ class Phase:
         return display.untied(display.length(seconds * _SECOND_US)) if seconds else _SHORT
 
     def _pace(self) -> tuple[float | None, float | None]:
-        """Rows a second so far, and the seconds left; None: no row is computed, or all are."""
+        """Return rows per second and remaining seconds; None at the start and at the end."""
         if self._done is None or self._first is None:
             return None, None
         at, before = self._first
@@ -118,13 +117,13 @@ def _of_batch(costs: Costs) -> str:
     memory = display.untied(display.size(costs.peak_bytes))
     return (
         f"{parts} computed, the slowest in {costs.longest_part_seconds:.1f} s "
-        f"({costs.skew:.1f} times the median), at most {memory}"
+        f"({costs.skew:.1f} times the median), peak memory {memory}"
     )
 
 
 @contextmanager
 def phase(name: str) -> Iterator[Phase]:
-    """Show a phase while it runs, and log its summary at its end."""
+    """Show a phase while it runs, and log its summary at the end."""
     if sys.stderr.isatty():
         running, spinner = Phase(name), Spinner("line", Text())
 
@@ -136,17 +135,13 @@ def phase(name: str) -> Iterator[Phase]:
         with Live(console=console, get_renderable=line, refresh_per_second=4, transient=True):
             yield running
     else:
-        running = Phase(name, say=log)
+        running = Phase(name, report=log)
         yield running
     log(running.summary)
 
 
 def about(seconds: float) -> str:
-    """Return a time that is left, with as many digits as an estimate has.
-
-    Args:
-        seconds: The estimate.
-    """
+    """Return an estimated remaining time, rounded."""
     if seconds < 60:
         return f"about {max(5, 5 * round(seconds / 5))} s"
     if seconds < 3600:

@@ -1,4 +1,4 @@
-"""``jmxlake views``: gold as views of SQL."""
+"""``jmxlake views`` and ``jmxlake register``: names in a catalog for gold and bronze."""
 
 import re
 from collections.abc import Callable
@@ -9,8 +9,9 @@ from typing import Final
 import click
 
 from lakehouse import tables
+from lakehouse.cli.options import LAKE, log
 from lakehouse.core import periods
-from lakehouse.core.lake import Lake
+from lakehouse.core.lake import Lake, at
 from lakehouse.core.spark_session import session
 from lakehouse.ops.views import render
 
@@ -21,50 +22,52 @@ _SCHEMA: Final = re.compile(r"[\w-]+(\.[\w-]+)?")
 @click.argument("gold", metavar="LAKE")
 @click.option(
     "--dialect", required=True, type=click.Choice(list(render.DIALECTS)),
-    help="Of which engine; databricks is Spark's with keys and tags of Unity Catalog.",
+    help="SQL dialect. databricks is spark plus Unity Catalog keys and tags.",
 )  # fmt: skip
 @click.option(
     "--schema", default="kafka", show_default=True, metavar="[CATALOG.]SCHEMA",
-    help="Schema in which the views are created.",
+    help="Schema for the views.",
 )  # fmt: skip
 @click.option(
     "--time-zone", default=periods.UTC_NAME, show_default=True, metavar="ZONE",
-    help="Time zone of local instants, such as Europe/Berlin.",
+    help="Time zone of local timestamps, such as Europe/Berlin.",
 )  # fmt: skip
 @click.option(
-    "--run", "is_run", is_flag=True, help="Run the SQL by Spark, but for keys and tags, not print."
-)
+    "--run", "is_run", is_flag=True,
+    help="Execute the SQL with Spark instead of printing it (without keys and tags).",
+)  # fmt: skip
 def views(gold: str, dialect: str, schema: str, time_zone: str, *, is_run: bool) -> None:
-    """Print SQL that creates views of LAKE's gold in readable names and units.
+    """Create SQL views of gold with readable names and units.
 
-    LAKE is the folder or URL of a lake, or the CATALOG.SCHEMA in which gold's tables have names.
+    Prints the SQL unless --run is set. LAKE is the folder or URL of a lake, or the CATALOG.SCHEMA
+    of gold.
     """
     periods.time_zone(time_zone)
     if not _SCHEMA.fullmatch(schema):
-        raise click.UsageError(f"--schema {schema!r}: give a schema, or catalog.schema")
+        raise click.UsageError(f"--schema {schema!r}: use SCHEMA or CATALOG.SCHEMA")
     chosen = render.DIALECTS[dialect]
-    show: Callable[[str], object] = lambda one: click.echo(f"{one};\n")  # noqa: E731
+    show: Callable[[str], object] = lambda statement: click.echo(f"{statement};\n")  # noqa: E731
     if is_run:
         if not chosen.comments_inline:
-            raise click.UsageError(f"--run: {dialect} is not Spark's; print it and run it there")
+            raise click.UsageError(f"--run: Spark does not run {dialect}. Omit --run")
         chosen, show = replace(chosen, constraints=False), session().sql
-    for one in render.statements(chosen, schema, _place(gold, chosen), time_zone):
-        show(one)
+    for statement in render.statements(chosen, schema, _place(gold, chosen), time_zone):
+        show(statement)
 
 
 def _place(gold: str, dialect: render.Dialect) -> Callable[[tables.Table], str]:
-    """How SQL names a table of gold.
+    """Return a function that returns the SQL name of a gold table.
 
     Raises:
-        click.UsageError: The dialect reads no paths.
-        LakehouseError: There is no such lake, or a table is missing.
+        click.UsageError: The dialect does not support paths.
+        LakehouseError: The lake or a table does not exist.
     """
     if "." in gold and _SCHEMA.fullmatch(gold) and not Path(gold).is_dir():
         lake = Lake("", gold)
         return lambda table: dialect.name(*str(lake.schema_of(table)).split("."), table.name)
     if not dialect.path:
-        raise click.UsageError(f"{gold}: give the CATALOG.SCHEMA in which gold's tables have names")
-    from lakehouse.core.delta_rs import locate  # Databricks has no delta-rs
+        raise click.UsageError(f"{gold}: use the CATALOG.SCHEMA of gold")
+    from lakehouse.core.delta_rs import locate  # Databricks does not have delta-rs
 
     location = locate(gold, None)
     for table in tables.GOLD if "://" not in gold else ():
@@ -75,3 +78,23 @@ def _place(gold: str, dialect: render.Dialect) -> Callable[[tables.Table], str]:
         return dialect.path.format(dialect.text(url), dialect.name(url))
 
     return place
+
+
+@click.command
+@LAKE
+@click.option(
+    "--bronze", metavar="CATALOG.SCHEMA", required=True,
+    help="Existing schema for the table names.",
+)  # fmt: skip
+def register(lake: str, bronze: str) -> None:
+    """Register bronze tables in a catalog.
+
+    They become external tables. Existing names and LAKE do not change.
+    """
+    from lakehouse.engines.choice import start_spark
+
+    location, spark = at(lake), start_spark(log)
+    from lakehouse.ops.register import register as register_tables  # it imports Spark
+
+    for name in register_tables(spark, location.root, bronze):
+        click.echo(name)

@@ -1,6 +1,6 @@
-"""Location of a lake, whose tables delta-rs opens and queries without Spark and pyarrow.
+"""Location of a lake whose tables delta-rs opens and queries, without Spark and pyarrow.
 
-It is apart from ``lake``, as a Spark cluster lacks delta-rs.
+The module is separate from ``lake``, because a Spark cluster can lack delta-rs.
 """
 
 import datetime as dt
@@ -23,10 +23,10 @@ from lakehouse.tables.table import delta_type, identifier
 from lakehouse.tables.typed_settings import WrongSettingError
 
 _READ: Final = {"v2Checkpoint", "vacuumProtocolCheck"}
-"""Features of Delta that do not concern a reader of a table's files."""
+"""Features of Delta that do not affect a reader of a table's files."""
 
 TABLE: Final = "lake_table"
-"""The name of a table in SQL; see ``query``."""
+"""Name of a table in SQL; see ``query``."""
 
 _MOST_BYTES: Final = 1 << 50
 _LEAST: Final = dt.timedelta(microseconds=1)
@@ -39,7 +39,7 @@ class Location:
     Attributes:
         root: Path or URL.
         options: Storage options of delta-rs.
-        gold: Folder or URL of gold's tables; None: ``gold`` below the root.
+        gold: Folder or URL of gold's tables. None means ``gold`` below the root.
     """
 
     root: str
@@ -47,19 +47,19 @@ class Location:
     gold: str | None = None
 
     def url(self, table: tables.Table) -> str:
-        """Path or URL of a table."""
+        """Return the path or URL of a table."""
         if table.layer == "gold" and self.gold is not None:
             return f"{self.gold.rstrip('/')}/{table.name}"
         return f"{self.root}/{table.path}"
 
     def open(self, table: tables.Table, version: int | None = None) -> DeltaTable:
-        """A table, as it is now or as of a version.
+        """Return a table at a version. None means the newest.
 
         Raises:
-            TableNotFoundError: It does not exist.
-            TableSchemaError: Nothing can read it.
-            OlderGoldError: An older version wrote it.
-            MaintenanceError: It cannot be read.
+            TableNotFoundError: The table does not exist.
+            TableSchemaError: The table is unreadable for any reader.
+            OlderGoldError: An older version wrote the table.
+            MaintenanceError: The table cannot be read.
         """
         url = self.url(table)
         with delta_errors(url):
@@ -72,7 +72,7 @@ class Location:
 
 
 def locate(root: str, options_file: Path | None, gold: str | None = None) -> Location:
-    """The lake at a path or URL.
+    """Return the lake at a path or URL.
 
     Args:
         root: Path or URL.
@@ -80,7 +80,7 @@ def locate(root: str, options_file: Path | None, gold: str | None = None) -> Loc
         gold: Folder or URL of gold's tables, if not ``gold`` below the root.
 
     Raises:
-        LakeNotFoundError: It is a local path without a lake, or no path that delta-rs can open.
+        LakeNotFoundError: The local path has no lake, or delta-rs cannot open the path.
         LakehouseError: The options cannot be read.
     """
     options = {} if options_file is None else storage_options(options_file)
@@ -91,23 +91,23 @@ def locate(root: str, options_file: Path | None, gold: str | None = None) -> Loc
     folder = Path(root).resolve()
     if not (folder / tables.RUNS.path / "_delta_log").is_dir():
         raise errors.LakeNotFoundError(
-            f"{root}: no table bronze/runs there; has an agent delivered yet?"
+            f"{root}: no table bronze/runs. Check that an agent has delivered"
         )
     return Location(str(folder), options, gold)
 
 
 def storage_options(file: Path) -> dict[str, str]:
-    """The storage options of delta-rs in a YAML file.
+    """Return the storage options of delta-rs in a YAML file.
 
     Raises:
-        LakehouseError: It is not a mapping of names to text.
+        LakehouseError: The file is not a mapping of names to text.
     """
     try:
         return typed_settings.convert(strict_yaml.load_file(file), dict[str, str])
     except UnreadableFileError as error:
         raise errors.LakehouseError(f"--options-file {error}") from None
     except WrongSettingError:
-        why = "not a mapping of names to text: quote numbers and dates"
+        why = "not a mapping of names to text. Quote numbers and dates"
         raise errors.LakehouseError(f"--options-file {file}: {why}") from None
 
 
@@ -117,15 +117,15 @@ def explained(
     kind: type[errors.LakehouseError] = errors.EngineError,
     advice: str = "place and credentials, or use Spark (for a rollup --engine spark)",
 ) -> Iterator[None]:
-    """Turn what delta-rs and DuckDB raise into one line.
+    """Convert errors of delta-rs and DuckDB to one line.
 
     Args:
         where: The table or the lake.
-        kind: The error that is raised.
-        advice: What to check of the lake, for errors of tables and storage.
+        kind: Class of the raised error.
+        advice: Properties of the lake to check, for errors of tables and storage.
 
     Raises:
-        LakehouseError: Anything that is wrong with a table or its storage.
+        LakehouseError: A table or its storage has an error.
     """
     try:
         yield
@@ -133,20 +133,20 @@ def explained(
         raise kind(f"{where}: {error}") from error
     except (exceptions.DeltaError, OSError) as error:
         why = delta_log.explain(where, str(error))
-        why = why or f"{errors.one_line(error)}; check the lake's {advice}"
+        why = why or f"{errors.one_line(error)}. Check the lake's {advice}"
         raise kind(f"{where}: {why}") from error
     except BaseException as error:
         if not _is_of_libraries(error):
             raise
         why = errors.one_line(error)
         if isinstance(error, (ValueError, OverflowError)):
-            why = f"a value in its log or its files is invalid ({why}); restore it from a backup"
+            why = f"a value in the log or a file is invalid ({why}). Restore it from a backup"
         raise kind(f"{where}: {delta_log.explain(where, str(error)) or why}") from error
 
 
 def _is_of_libraries(error: BaseException) -> bool:
-    """Whether this is an error of delta-rs, Arrow or a value that they returned."""
-    # delta-rs has no class of its own for errors of its query engine and kernel.
+    """Return True for an error of delta-rs or Arrow, or of a value that they returned."""
+    # delta-rs has no error class for its query engine and kernel.
     is_plain = type(error) is Exception or isinstance(error, (ValueError, OverflowError))
     return is_plain or error_text.is_panic(error)
 
@@ -157,20 +157,20 @@ def open_table(
     options: Mapping[str, str] | None = None,
     known: set[tuple[str, str, int]] | None = None,
 ) -> DeltaTable:
-    """Open a table whose log names only files below it.
+    """Open a table whose log refers only to files below it.
 
     Args:
         url: Path or URL.
-        version: The version; None: the newest.
+        version: Version to open. None means the newest.
         options: Storage options of delta-rs.
-        known: Places, ids and versions of checked tables, to which this one is added: a report
-            opens a table ten times.
+        known: Places, IDs and versions of checked tables; the table is added. A report opens a
+            table ten times.
 
     Raises:
-        TableLogError: Its log names another file, or a symbolic link in its folder leads outside.
-        delta_log.DamagedLogError: A file of its log is missing or no regular file.
-        TableSchemaError: The name of a column has a NUL.
-        deltalake.exceptions.TableNotFoundError: It does not exist.
+        TableLogError: The log refers to a file outside the table, or a symbolic link leads outside.
+        delta_log.DamagedLogError: A file of the log is missing or is not a regular file.
+        TableSchemaError: The name of a column contains a NUL.
+        deltalake.exceptions.TableNotFoundError: The table does not exist.
     """
     delta_log.check(url)
     delta = DeltaTable(url, version=version, storage_options=dict(options or {}))
@@ -183,27 +183,27 @@ def open_table(
 
 
 def refresh(delta: DeltaTable) -> None:
-    """Load a table's newest version.
+    """Load the newest version of a table.
 
     Raises:
-        TableLogError: As ``open_table``.
+        TableLogError: See ``open_table``.
     """
     delta.update_incremental()
     checked(delta)
 
 
 def checked(delta: DeltaTable) -> DeltaTable:
-    """Return an open table if its log names only files below it, and columns without a NUL.
+    """Return an open table if its log refers only to files below it, and no column has a NUL.
 
     Raises:
-        TableLogError: Its log names another file, or a symbolic link in its folder leads outside.
-        TableSchemaError: The name of a column has a NUL.
+        TableLogError: The log refers to a file outside the table, or a symbolic link leads outside.
+        TableSchemaError: The name of a column contains a NUL.
     """
     for column in delta.schema().fields:
         if "\0" in f"{column.name} {delta_type(column.type)}":
             raise errors.TableSchemaError(
-                f"{url_of(delta)}: the name of column {display.line(column.name)} has a NUL, so "
-                "nothing can read the table; restore the version before it was added"
+                f"{url_of(delta)}: the name of column {display.line(column.name)} contains a NUL, "
+                "which makes the table unreadable. Restore the version without this column"
             )
     names = delta.get_add_actions().column("path").to_pylist()
     try:
@@ -214,57 +214,59 @@ def checked(delta: DeltaTable) -> DeltaTable:
 
 
 def check_readable(delta: DeltaTable) -> None:
-    """Check that delta-rs and DuckDB read a table's files as they are.
+    """Check that delta-rs and DuckDB can read the files of a table.
 
-    Files of deletion vectors may lie anywhere.
+    Files of deletion vectors can be anywhere, so tables with this feature are refused.
 
     Raises:
-        TableSchemaError: They cannot be read without a newer Delta.
+        TableSchemaError: The files require a newer Delta.
     """
     protocol = delta.protocol()
     features = set(protocol.reader_features or ())
     if protocol.min_reader_version == 2 or features - _READ:
         raise errors.TableSchemaError(
-            f"{url_of(delta)}: it uses {', '.join(sorted(features)) or 'column mapping'}"
-            ", which delta-rs does not read; install Spark, or give it a catalog's name"
+            f"{url_of(delta)}: delta-rs does not support "
+            f"{', '.join(sorted(features)) or 'column mapping'}. Install Spark, or use the name in "
+            "a catalog"
         )
 
 
 def url_of(delta: DeltaTable) -> str:
-    """Path or URL of an open table, as its files are listed."""
+    """Return the path or URL of an open table, as in lists of its files."""
     uri = delta.table_uri.rstrip("/")
     return str(paths.folder_of(uri)) if uri.startswith("file:") else uri
 
 
 @contextmanager
 def delta_errors(url: str) -> Iterator[None]:
-    """Turn an exception of delta-rs into an error of maintenance, of one line.
+    """Convert an exception of delta-rs to a one-line error of maintenance.
 
     Raises:
         MaintenanceConflictError: Another writer committed first.
-        MaintenanceError: Anything else that is wrong with the table or its storage.
+        MaintenanceError: The table or its storage has another error.
     """
     with explained(url, errors.MaintenanceError, "path and credentials"):
         try:
             yield
         except exceptions.CommitFailedError as error:
             raise errors.MaintenanceConflictError(
-                f"{url}: another maintenance changed the table meanwhile"
-                f" ({errors.one_line(error)}); nothing is lost, the next round tries again"
+                f"{url}: another maintenance changed the table at the same time"
+                f" ({errors.one_line(error)}). All data is kept, and the next round tries again"
             ) from error
 
 
 def query(delta: DeltaTable, sql: str) -> Iterator[dict[str, Any]]:
-    """The rows of a query of one table, batch by batch.
+    """Yield the rows of a query of one table, in batches.
 
     Args:
         delta: The table.
-        sql: In DataFusion's dialect, of ``TABLE``; text from outside is in it as a literal only.
+        sql: Query of ``TABLE`` in DataFusion's dialect. It must contain external text as literals
+            only.
 
     Raises:
         MaintenanceError: The table cannot be read.
-        TableSchemaError: It needs a newer Delta.
-        MissingFilesError: Data files of it are gone.
+        TableSchemaError: The table requires a newer Delta.
+        MissingFilesError: Data files of the table are missing.
     """
     url = url_of(delta)
     check_readable(delta)
@@ -280,27 +282,27 @@ def query(delta: DeltaTable, sql: str) -> Iterator[dict[str, Any]]:
 
 
 def _check_sizes(delta: DeltaTable) -> None:
-    """Refuse sizes that make DataFusion allocate until the process is aborted."""
+    """Refuse sizes for which DataFusion would allocate memory until the process is aborted."""
     for size in delta.get_add_actions().column("size_bytes").to_pylist():
         if not 0 <= size <= _MOST_BYTES:
             raise delta_log.DamagedLogError(
-                f"its log is damaged: it gives a data file a size of {size} bytes; restore "
+                f"the log is damaged: a data file has a size of {size} bytes. Restore "
                 "_delta_log from a backup of the lake"
             )
 
 
 def check_counts(delta: DeltaTable, between: Period | None = None) -> None:
-    """Check that a table's files have as many rows as its log says, where it says so of all.
+    """Check the number of rows in a table's files, if the log has it for all files.
 
-    It reads a column, for DataFusion believes the log where it needs none.
+    The check reads a column, because without columns DataFusion trusts the log.
 
     Args:
         delta: The table.
-        between: Only files of its dates, of a table with dates; None: all.
+        between: Period whose dates are checked, in a table with dates. None means all files.
 
     Raises:
-        TableLogError: They have not.
-        LakehouseError: As ``query``.
+        TableLogError: The number differs.
+        LakehouseError: See ``query``.
     """
     keys, where = delta.metadata().partition_columns, ""
     with delta_errors(url_of(delta)):
@@ -322,7 +324,7 @@ def check_counts(delta: DeltaTable, between: Period | None = None) -> None:
 
 
 def _listed(delta: DeltaTable, name: str) -> list[Any]:
-    """A column of the log's live files; None of each where none has it."""
+    """Return a column of the log's live files. None for each file if the column is absent."""
     actions = delta.get_add_actions(flatten=True)
     if name not in actions.column_names:
         return [None] * actions.num_rows
@@ -330,23 +332,23 @@ def _listed(delta: DeltaTable, name: str) -> list[Any]:
 
 
 def check_count(url: str, what: str, held: int, logged: int | None) -> None:
-    """Check that a file, or all of a table's files, have as many rows as the log says.
+    """Check the number of rows of a file, or of all files of a table, against the log.
 
     Raises:
-        TableLogError: They have not.
+        TableLogError: The number differs.
     """
     if logged is not None and held != logged:
         raise errors.TableLogError(
-            f"{url}: {what}: {held:,} rows, and the log says {logged:,}. Restore the file from a "
-            "backup (of gold: remove it, then run jmxlake rollup --tidy now)"
+            f"{url}: {what}: {held:,} rows, but {logged:,} in the log. Restore the file from a "
+            "backup (for gold: delete it, then run jmxlake rollup --tidy now)"
         )
 
 
 def newest_progress(location: Location, *columns: str) -> dict[str, Any] | None:
-    """Columns of the newest row of gold/progress; None where nothing was rolled up.
+    """Return columns of the newest row of gold/progress. None before the first rollup.
 
     Raises:
-        MaintenanceError: It exists and cannot be read.
+        MaintenanceError: The table exists but cannot be read.
     """
     names = ", ".join(map(identifier, columns))
     sql = f"SELECT {names} FROM {TABLE} ORDER BY finished_at DESC LIMIT 1"

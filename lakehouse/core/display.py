@@ -1,6 +1,6 @@
-"""Numbers, instants and names as people read them.
+"""Formats of numbers, instants and names for readers.
 
-A low bound is rounded down and a high bound up, so that the text still contains the true value.
+Low bounds are rounded down and high bounds up, so that the interval still contains the true value.
 Names come from clients of the cluster and are treated as hostile.
 """
 
@@ -28,7 +28,7 @@ VERDICTS: Final = {"missed": "missed", "uncertain": "uncertain", "no_data": "no 
 MARKS: Final = {"met": "✓", "missed": "✗", "uncertain": "?", "no_data": "-"}
 """Verdicts as one character, for plain text."""
 
-_TIE: Final = "\u00a0"  # between a number and its unit no line may break
+_TIE: Final = "\u00a0"  # no line break between a number and its unit
 _MS: Final = 1_000
 _SECOND: Final = 1_000_000
 _MINUTE: Final = 60 * _SECOND
@@ -40,26 +40,23 @@ _INVISIBLE: Final = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
 
 
 def verdict(value: object) -> str:
-    """A verdict from the facts; an unknown one is ``no_data``."""
+    """Return a verdict from the report data. Unknown values become ``no_data``."""
     return str(value) if value in VERDICTS else "no_data"
 
 
 def rank(value: object) -> int:
-    """How bad a verdict is, from 0 (met)."""
+    """Return the severity of a verdict, from 0 (met)."""
     return list(reversed(VERDICTS)).index(verdict(value))
 
 
 def length(us: int | None, rounding: Rounding = "nearest") -> str:
-    """A time of ``us`` microseconds in its two largest units, the second only if it is not 0.
-
-    Such as ``4 h 24 min`` and ``20 min``.
-    """
+    """Return a duration (µs) in its two largest units, such as ``4 h 24 min`` or ``20 min``."""
     if us is None:
         return NOT_KNOWN
     if us < 0:
         return f"-{length(-us, _OPPOSITE[rounding])}"
     step = next((step for limit, step in _STEPS if us < limit), _HOUR)
-    if rounding == "nearest":  # a time above zero is never shown as zero
+    if rounding == "nearest":  # a duration above zero is never shown as zero
         rounded = max((us + step // 2) // step * step, step if us else 0)
     else:
         rounded = us // step * step if rounding == "down" else -(-us // step) * step
@@ -83,18 +80,18 @@ _PAIRS: Final = (
 )
 
 _STEPS: Final = ((_SECOND, _MS), (10 * _SECOND, _SECOND // 10), (_HOUR, _SECOND), (_DAY, _MINUTE))
-"""Up to which time durations are rounded to what, microseconds."""
+"""Upper limit of durations, and the unit to which they are rounded (µs)."""
 
 
 def count(value: float | None) -> str:
-    """A count with thousands separated, such as ``12,400``."""
+    """Return a count with separated thousands, such as ``12,400``."""
     if value is None:
         return NOT_KNOWN
     return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.1f}"
 
 
 def rough(value: float, rounding: Rounding) -> str:
-    """A count with three significant digits, such as ``131,000``."""
+    """Return a count with three significant digits, such as ``131,000``."""
     unit = 10 ** max(0, len(str(int(abs(value)))) - 3)
     steps = value / unit
     whole = floor(steps) if rounding == "down" else ceil(steps)
@@ -102,12 +99,12 @@ def rough(value: float, rounding: Rounding) -> str:
 
 
 def rough_between(low: float, high: float) -> str:
-    """Two counts, rounded outward: ``131,000 to 156,000``."""
+    """Return two counts, rounded outward: ``131,000 to 156,000``."""
     return f"{rough(low, 'down')} to {rough(high, 'up')}"
 
 
 def size(value: float | None) -> str:
-    """A number of bytes in binary units, such as ``12.4 MiB``."""
+    """Return a number of bytes in binary units, such as ``12.4 MiB``."""
     if value is None:
         return NOT_KNOWN
     power = binary_power(value)
@@ -116,22 +113,22 @@ def size(value: float | None) -> str:
 
 
 def binary_power(value: float) -> int:
-    """The power of 1024 in which ``value`` bytes read best."""
+    """Return the power of 1024 for the unit of ``value`` bytes."""
     return sum(abs(value) >= 1024**power for power in range(1, len(BINARY)))
 
 
 def quantity(value: float | None, unit: str) -> str:
-    """A value with its UCUM unit in words: bytes are scaled, braces of ``{offset}`` are dropped."""
+    """Return a value with its UCUM unit in words: scaled bytes, ``{offset}`` without braces."""
     if value is None:
         return NOT_KNOWN
     if unit.startswith("By"):
         return size(value) + unit[2:]
-    # Of a share or a short time the first digits count: it must not be rounded to zero.
+    # A share or a short time must not be rounded to zero.
     number = count(value) if float(value).is_integer() or abs(value) >= 1 else f"{value:.3g}"
     if noun := re.fullmatch(r"\{([a-z]{1,16})\}", unit):
         return f"{number}{_TIE}{noun[1] if value == 1 else _plural(noun[1])}"
     words = "" if unit == "1" else unit.replace("{", "").replace("}", "")
-    if value == 1 and len(words) > 2:  # not of seconds, s and ms
+    if value == 1 and len(words) > 2:  # not for s and ms
         words = words.removesuffix("s")
     return f"{number}{_TIE}{line(words, 10)}".rstrip()
 
@@ -143,19 +140,19 @@ def _plural(noun: str) -> str:
 
 
 def seconds(value: float | None) -> str:
-    """A time given in seconds."""
+    """Return a duration given in seconds."""
     return length(None if value is None else round(value * _SECOND))
 
 
 def milliseconds(value: float | None) -> str:
-    """A time given in milliseconds."""
+    """Return a duration given in milliseconds."""
     return length(None if value is None else round(value * _MS))
 
 
 def percent(share: float | None, rounding: Rounding = "nearest") -> str:
-    """A share between 0 and 1 in percent, with as many digits as its distance from 1 needs.
+    """Return a share between 0 and 1 in percent, with enough digits to differ from 0 and 1.
 
-    Down to a millionth of a percent only an exact 1 is shown as 100 % and an exact 0 as 0 %.
+    Down to a millionth of a percent, only an exact 1 is shown as 100 % and an exact 0 as 0 %.
     """
     if share is None:
         return NOT_KNOWN
@@ -176,14 +173,13 @@ def share(
     rounding: Rounding = "nearest",
     apart: Collection[float] = (0, 1),
 ) -> str:
-    """A share in percent, such as ``99.80 %`` or ``1,240 %``.
+    """Return a share in percent, such as ``99.80 %`` or ``1,240 %``.
 
     Args:
         value: The share; 1.0 is 100 %.
-        digits: Digits after the point; up to a millionth of a percent there are as many more as
-            ``apart`` needs.
-        rounding: Down for a lower bound, up for an upper one.
-        apart: Shares as which it is shown only if it is exactly one of them.
+        digits: Digits after the point. ``apart`` can add digits, down to a millionth of a percent.
+        rounding: Down for a lower bound, up for an upper bound.
+        apart: Shares that are shown only for exactly this value.
     """
     if value is None:
         return NOT_KNOWN
@@ -199,7 +195,7 @@ def share(
 
 
 def _rounded(number: float, places: int, rounding: Rounding) -> float:
-    """Return a number with so many decimals, rounded without the noise of binary floats."""
+    """Return a number rounded to decimal places, without the noise of binary floats."""
     scale = 10.0**places
     scaled = round(number * scale, 6)
     whole = {"down": floor(scaled), "up": ceil(scaled), "nearest": round(scaled)}[rounding]
@@ -207,15 +203,15 @@ def _rounded(number: float, places: int, rounding: Rounding) -> float:
 
 
 def per_cent(coverage: float | None) -> str:
-    """A coverage given in percent, rounded down."""
+    """Return a coverage given in percent, rounded down."""
     return percent(None if coverage is None else coverage / 100, "down")
 
 
 def parse(instant: str) -> datetime:
-    """An ISO 8601 instant, in UTC.
+    """Return an ISO 8601 instant in UTC.
 
     Raises:
-        ValueError: It is no ISO 8601 instant.
+        ValueError: The text is not an ISO 8601 instant.
     """
     moment = datetime.fromisoformat(instant)
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
@@ -235,22 +231,22 @@ def shown_in(zone: tzinfo) -> Iterator[None]:
 
 
 def zone_of(facts: Mapping[str, Any]) -> tzinfo:
-    """The time zone of a report's facts."""
+    """Return the time zone of report data."""
     return periods.time_zone(str(facts.get("time_zone") or periods.UTC_NAME))
 
 
 def zone() -> tzinfo:
-    """The time zone in which instants are formatted."""
+    """Return the time zone in which instants are formatted."""
     return _ZONE.get()
 
 
 def local(moment: datetime) -> datetime:
-    """A moment in that time zone."""
+    """Return an instant in that time zone."""
     return moment.astimezone(_ZONE.get())
 
 
 def day_and_time(instant: str | None) -> str:
-    """An instant to the second, such as ``Sat 21 Nov 06:41:12``."""
+    """Return an instant to the second, such as ``Sat 21 Nov 06:41:12``."""
     if instant is None:
         return NOT_KNOWN
     moment = parse(instant)
@@ -258,22 +254,22 @@ def day_and_time(instant: str | None) -> str:
 
 
 def day(moment: datetime) -> str:
-    """The local day of a moment, such as ``Wed 18 Nov``."""
+    """Return the local day of an instant, such as ``Wed 18 Nov``."""
     shown = local(moment)
     return f"{shown:%a}{_TIE}{shown.day}{_TIE}{shown:%b}"
 
 
 def clock(moment: datetime, *, seconds: bool = False) -> str:
-    """The local time of a moment, such as ``14:27``."""
+    """Return the local time of an instant, such as ``14:27``."""
     shown = local(moment)
-    # When summer time ends a local time occurs twice: the zone's abbreviation says which it is.
+    # At the end of summer time a local time occurs twice; the zone's abbreviation distinguishes it.
     twice = shown.replace(fold=0).utcoffset() != shown.replace(fold=1).utcoffset()
     text = f"{shown:%H:%M:%S}" if seconds else f"{shown:%H:%M}"
     return f"{text}{_TIE}{shown.tzname()}" if twice else text
 
 
 def visible(text: object) -> str:
-    """A name with control, bidi and unassigned characters escaped."""
+    """Return a name with control, bidi and unassigned characters escaped."""
     return "".join(
         f"\\u{ord(character):04x}" if unicodedata.category(character) in _INVISIBLE else character
         for character in str(text)
@@ -281,12 +277,12 @@ def visible(text: object) -> str:
 
 
 def line(text: object, limit: int = LINE_LIMIT) -> str:
-    """Untrusted text as one printable line."""
+    """Return untrusted text as one printable line."""
     return shorten(visible(str(text)[: 2 * limit]), limit)
 
 
 def shorten(text: str, limit: int = NAME_LIMIT) -> str:
-    """The text, shortened in the middle to ``limit`` characters."""
+    """Return a text, shortened in the middle to ``limit`` characters."""
     if len(text) <= limit:
         return text
     head = (limit - 1) * 2 // 3
@@ -300,15 +296,15 @@ _MEASURE: Final = re.compile(
 
 
 def tied(text: str) -> str:
-    """Return a text in which no line breaks within a figure, such as ``4 h 24 min``."""
+    """Return a text without line breaks within a figure, such as ``4 h 24 min``."""
     return _MEASURE.sub(lambda found: found[0].replace(" ", _TIE), text)
 
 
 def plural(number: int, noun: str) -> str:
-    """A number with its noun, such as ``1 topic`` or ``12 topics``."""
+    """Return a number with its noun, such as ``1 topic`` or ``12 topics``."""
     return f"{number:,}{_TIE}{noun if number == 1 else noun + 's'}"
 
 
 def untied(text: str) -> str:
-    """The text with plain spaces between numbers and their units, for a terminal or a log."""
+    """Return a text with plain spaces between numbers and units, for a terminal or a log."""
     return text.replace(_TIE, " ")

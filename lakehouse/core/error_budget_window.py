@@ -1,4 +1,4 @@
-"""The window of an error budget (OpenSLO: timeWindow): rolling, or of a calendar."""
+"""Window of an error budget (OpenSLO: timeWindow): rolling, or aligned with a calendar."""
 
 import calendar
 import datetime as dt
@@ -16,13 +16,13 @@ _MONDAY: Final = dt.datetime(2026, 1, 5)  # noqa: DTZ001 - a local time
 
 @dataclass(frozen=True, slots=True)
 class TimeWindow:
-    """How long a window is, and from when windows are counted.
+    """Length and alignment of a window.
 
     Attributes:
-        count: How many units.
+        count: Number of units.
         unit: d, w, M, Q or Y.
-        anchor: Local time at which one of the windows begins; None: it is rolling.
-        zone: The calendar's time zone.
+        anchor: Local start time of one of the windows. None for a rolling window.
+        zone: Time zone of the calendar.
     """
 
     count: int = 1
@@ -32,12 +32,12 @@ class TimeWindow:
 
     @property
     def is_rolling(self) -> bool:
-        """Whether it may end at any instant, not only at an edge of the calendar."""
+        """True if windows end at any instant, not only at calendar boundaries."""
         return self.anchor is None
 
     @property
     def name(self) -> str:
-        """``1w`` of ISO weeks, ``28d``, ``1M``; weeks that begin at another instant are days."""
+        """Name such as ``1w`` for ISO weeks, ``28d`` or ``1M``. Other weeks are named in days."""
         at = self.anchor
         on_monday = at is not None and at.weekday() == 0 and at.time() == dt.time()
         is_iso = on_monday and self.zone == "UTC" and self.count == 1
@@ -46,15 +46,15 @@ class TimeWindow:
         return f"{self.count}{self.unit}"
 
     def of(self, period: Period) -> Period:
-        """The window that a report on a period is to tell of.
+        """Return the window that a report on a period shows.
 
-        A rolling one ends with the period. Of a calendar's it is the last one that came to its end
-        within the period; where none did, the one that is under way at its end, in whole.
+        A rolling window ends with the period. A calendar window is the last window that ended
+        within the period, otherwise the whole window that contains the end of the period.
         """
         if self.anchor is None:
             return Period(period.end - dt.timedelta(days=self._days), period.end, self.name)
         number = self._number(period.end)
-        if self._start(number) > period.start:  # where it begins, the one before came to its end
+        if self._start(number) > period.start:  # the window before ended at this start
             number -= 1
         return Period(self._start(number), self._start(number + 1), self.name)
 
@@ -63,7 +63,7 @@ class TimeWindow:
         return self.count * _DAYS[self.unit]
 
     def _number(self, moment: dt.datetime) -> int:
-        """Which window a moment lies in, counted from the anchor's; at a border the later one."""
+        """Return the number of the window at an instant, counted from the anchor's window."""
         anchor = self.anchor or _MONDAY
         local = moment.astimezone(zoneinfo.ZoneInfo(self.zone)).replace(tzinfo=None)
         if self.unit in _DAYS:
@@ -87,7 +87,7 @@ class TimeWindow:
 
 
 def _plus_months(moment: dt.datetime, months: int) -> dt.datetime:
-    """So many months later, on the same day or the month's last."""
+    """Return the time some months later, on the same day or the last day of the month."""
     year, month = divmod(moment.year * 12 + moment.month - 1 + months, 12)
     last = calendar.monthrange(year, month + 1)[1]
     return moment.replace(year=year, month=month + 1, day=min(moment.day, last))

@@ -1,4 +1,4 @@
-"""A lake: the places of its tables, their versions, and their names in a catalog."""
+"""A lake: places of its tables, versions, and names in a catalog."""
 
 import datetime as dt
 import os
@@ -25,16 +25,15 @@ class Version(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Lake:
-    """Where the tables are.
+    """Places of the tables.
 
     Attributes:
         root: Path or URI of the lake, or bronze's ``catalog.schema``.
-        gold: ``catalog.schema`` of gold, or None where gold lies below the root as well. Tables of
-            a shelf have a schema beside it, such as ``catalog.schema_state``.
-        bronze: ``catalog.schema`` in which bronze's tables are registered, or None where bronze is
-            read below the root.
-        gold_root: Path or URI below which gold's tables are made as external ones of their schema;
-            None: where they lie is the catalog's matter.
+        gold: ``catalog.schema`` of gold. None if gold is below the root. Tables of a shelf have
+            a separate schema, such as ``catalog.schema_state``.
+        bronze: ``catalog.schema`` with the registered tables of bronze. None if bronze is read
+            below the root.
+        gold_root: Path or URI for external tables of gold. None if the catalog places them.
     """
 
     root: str
@@ -43,13 +42,13 @@ class Lake:
     gold_root: str | None = None
 
     def schema_of(self, table: Table) -> str | None:
-        """``catalog.schema`` of a table; None: it lies below the root."""
+        """Return ``catalog.schema`` of a table. None for a table below the root."""
         if table.layer == "bronze":
             return self.bronze
         return self.gold and "_".join(filter(None, (self.gold, table.shelf)))
 
     def name(self, table: Table) -> str:
-        """The table's name in Spark SQL."""
+        """Return the name of a table in Spark SQL."""
         schema = self.schema_of(table)
         if schema is not None:
             return spark_identifier(*schema.split("."), table.name)
@@ -57,21 +56,21 @@ class Lake:
         return f"delta.{spark_identifier(place)}"
 
     def is_managed(self, table: Table) -> bool:
-        """Whether a table that is made belongs to its catalog, which keeps and tidies its files."""
+        """Return True if the catalog would own the files of a new table."""
         return self.gold_root is None and self.schema_of(table) is not None
 
     def location(self, table: Table) -> str:
-        """The LOCATION clause of a table of gold that is made; empty where it needs none."""
+        """Return the LOCATION clause for a new table of gold. Empty if it needs none."""
         if self.gold_root is None:
             return ""
         return " LOCATION " + spark_text(f"{self.gold_root.rstrip('/')}/{table.name}")
 
 
 def checked_root(place: str) -> str:
-    """The place of a lake, as it is given.
+    """Return the place of a lake unchanged, after a check.
 
     Raises:
-        LakeNotFoundError: delta-rs cannot open it by that name.
+        LakeNotFoundError: delta-rs cannot open this place.
     """
     try:
         paths.check_lake(place if "://" in place else str(Path(place).resolve()))
@@ -81,16 +80,15 @@ def checked_root(place: str) -> str:
 
 
 def at(place: str, gold: str | None = None, gold_root: str | None = None) -> Lake:
-    """The lake at a path or URI, or that whose bronze is registered as ``catalog.schema``.
+    """Return the lake at a path or URI, or with bronze registered as ``catalog.schema``.
 
     Args:
-        place: Path, URI or ``catalog.schema``; a folder of that name goes first.
-        gold: ``catalog.schema`` of gold, if it is not below the place.
-        gold_root: Where external tables of gold are made, if the catalog does not say.
+        place: Path, URI or ``catalog.schema``. An existing folder has priority.
+        gold: ``catalog.schema`` of gold, if gold is not below the place.
+        gold_root: Place for external tables of gold, if the catalog does not define it.
 
     Raises:
-        LakeNotFoundError: It is a local path at which there is no lake, or a ``catalog.schema``
-            without gold's.
+        LakeNotFoundError: The local path has no lake, or gold is missing for a ``catalog.schema``.
     """
     if "://" in place:
         return Lake(checked_root(place), gold, gold_root=gold_root)
@@ -98,13 +96,13 @@ def at(place: str, gold: str | None = None, gold_root: str | None = None) -> Lak
     if not root.is_dir() and _SCHEMA.fullmatch(place):
         if gold is None:
             raise LakeNotFoundError(
-                f"{place}: no such folder; if bronze is registered under that name, name gold's "
-                "catalog.schema too (--gold)"
+                f"{place}: no such folder. If bronze is registered under this name, also set "
+                "gold's catalog.schema (--gold)"
             )
         return Lake(place, gold, place, gold_root)
-    is_elsewhere = Path(place).is_absolute() and REMOTE in os.environ  # the server may see it
+    is_elsewhere = Path(place).is_absolute() and REMOTE in os.environ  # the server can have it
     if not root.is_dir() and not is_elsewhere:
-        raise LakeNotFoundError(f"{place}: no such folder; give the lake that the agents write to")
+        raise LakeNotFoundError(f"{place}: no such folder. Use the lake that the agents write to")
     if root.is_dir() and not (root / tables.RUNS.path / "_delta_log").is_dir():
-        raise LakeNotFoundError(f"{place}: no table bronze/runs there; has an agent delivered yet?")
+        raise LakeNotFoundError(f"{place}: no table bronze/runs. Check that an agent has delivered")
     return Lake(str(root), gold, gold_root=gold_root)

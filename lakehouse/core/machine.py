@@ -1,4 +1,4 @@
-"""How much of this machine a process may use."""
+"""Cores and memory of this machine that a process can use."""
 
 import os
 from contextlib import suppress
@@ -6,22 +6,22 @@ from pathlib import Path
 from typing import Final
 
 _LIMIT: Final = Path("/sys/fs/cgroup/memory.max")
-"""The memory of the container, where there is one."""
+"""Memory limit of a container."""
 
 
 def cores(mib_each: int) -> int:
-    """The cores that this process may use, as far as the memory suffices; at least one.
+    """Return the number of cores that this process can use, limited by memory; at least one.
 
     Args:
-        mib_each: Memory that each of them needs, MiB.
+        mib_each: Memory per core (MiB).
     """
-    allowed = getattr(os, "sched_getaffinity", None)  # Linux alone has it
+    allowed = getattr(os, "sched_getaffinity", None)  # only on Linux
     number = len(allowed(0)) if allowed else os.cpu_count() or 1
     return max(1, min(number, _memory() // (mib_each << 20)))
 
 
 def _memory() -> int:
-    """Bytes of memory that this process may have."""
+    """Return the memory limit of this process (bytes)."""
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     with suppress(OSError, ValueError):  # "max": no limit
         memory = min(memory, int(_LIMIT.read_text("utf-8")))

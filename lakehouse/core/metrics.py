@@ -1,4 +1,4 @@
-"""Metrics that code knows by name, and the families that read a metric."""
+"""Metrics with a meaning in code, and the families that read a metric."""
 
 import csv
 from collections import defaultdict
@@ -9,18 +9,18 @@ from importlib import resources
 from typing import Final, Literal, NamedTuple
 
 Families = Mapping[str, frozenset[str]]
-"""The families that read a metric, by metric; catalogues may differ."""
+"""Families that read a metric, by metric; catalogues can differ."""
 
 UNDER_MIN_ISR: Final = "kafka.partition.under_min_isr"
 LEADERLESS: Final = "kafka.partition.leaderless"
 UNAVAILABLE: Final = "kafka.partition.unavailable"
-"""Derived: under its min ISR or without a leader; no broker reports a leaderless partition."""
+"""Derived: under min ISR or without a leader. Brokers do not report leaderless partitions."""
 
 PARTITION_COUNT: Final = "kafka.topic.partitions"
 NODE_FENCED: Final = "kafka.cluster.node.fenced"
 QUOTAS: Final = "kafka.quota."
 COVERAGE: Final = "jmxlake.coverage"
-"""The agents' own account of a source; it is in no bean."""
+"""Scrape log of the agents; not an MBean."""
 
 GROUP_LAG: Final = "kafka.group.lag"
 PARTITION_LAG: Final = "kafka.group.partition_lag"
@@ -29,19 +29,19 @@ DELETE_LAG: Final = "kafka.topic.remote_delete_lag.bytes"
 
 PARTITION_METRICS: Final = "kafka.partition."
 CONTROLLER_METRICS: Final = "kafka.client.controller_mutation."
-"""Prefixes: of metrics of partitions; of clients' that controllers report as well as brokers."""
+"""Prefixes of partition metrics, and of client metrics that controllers also report."""
 
 _DESCRIBING: Final = ("topology", "quota_limits")
 
 
 class Definition(NamedTuple):
-    """The meaning of a metric in a catalogue.
+    """Definition of a metric in a catalogue.
 
     Attributes:
-        metric: Its name.
-        family: The family that reads it.
-        absent: What a bean that is absent means: ``idle``, ``not_applicable`` or ``zero``.
-        description: What it is, for a reader; empty in the shipped table.
+        metric: Name of the metric.
+        family: Family that reads it.
+        absent: Meaning of an absent MBean: ``idle``, ``not_applicable`` or ``zero``.
+        description: Description for readers. Empty in the shipped table.
     """
 
     metric: str
@@ -53,13 +53,13 @@ class Definition(NamedTuple):
 
 
 class Known(NamedTuple):
-    """What can be said of a metric before anything is read.
+    """Properties of a metric, without data.
 
     Attributes:
         kind: ``gauge`` or ``counter``.
-        families: The families that read it; empty: it is derived.
-        level: Of which subjects it is; empty where only a lake's catalogue has it.
-        labels: Of which labels gold has series of it, where that was asked for.
+        families: Families that read it. Empty for a derived metric.
+        level: Subject type. Empty if only the catalogue of a lake has the metric.
+        labels: Labels of its series in gold, if they were requested.
     """
 
     kind: str
@@ -76,12 +76,12 @@ class Watched:
     """A metric that is bad above zero.
 
     Attributes:
-        metric: Name in bronze, without ``.low`` and ``.high`` where ``worst`` is ``between``.
+        metric: Name in bronze. Without ``.low`` and ``.high`` if ``worst`` is ``between``.
         title: Meaning of a value above zero.
-        unit: UCUM unit of its worst value.
-        worst: How an interval's worst value is made: ``parts``: how many were bad at one instant;
-            ``total``: the greatest sum over brokers; ``most``: the greatest one; ``sum``: of a
-            counter; ``between``: of a counter that is reported as a low and a high one.
+        unit: UCUM unit of the peak.
+        worst: Aggregation of an interval. ``parts``: bad series at one instant. ``total``: maximum
+            of the sum over brokers. ``most``: maximum. ``sum``: increase of a counter. ``between``:
+            increase of a counter with a low and a high value.
     """
 
     metric: str
@@ -91,17 +91,17 @@ class Watched:
 
     @property
     def is_counter(self) -> bool:
-        """Whether it counts events, and does not measure a duration."""
+        """True if it counts events instead of measuring a duration."""
         return self.worst in ("sum", "between")
 
     @property
     def families(self) -> frozenset[str]:
-        """Families that read it; empty: unknown, so any may."""
+        """Families that read it. Empty if they are unknown."""
         return families(*self.names_in_bronze)
 
     @property
     def names_in_bronze(self) -> tuple[str, ...]:
-        """Its metrics in bronze: one, or a low and a high one."""
+        """Its metrics in bronze: one, or a low and a high metric."""
         between = self.worst == "between"
         return (f"{self.metric}.low", f"{self.metric}.high") if between else (self.metric,)
 
@@ -147,33 +147,33 @@ WATCHED: Final = tuple(
         name for kind in WATCHED_OF.values() for one in kind for name in one.names_in_bronze
     )
 )
-"""Names in bronze of all watched metrics; gold/incidents holds their incidents."""
+"""Names in bronze of all watched metrics; their incidents are in gold/incidents."""
 
 
 def names_in_bronze(metrics: Sequence[str]) -> tuple[str, ...]:
-    """Metrics with those in bronze that a derived one is made of."""
+    """Return metrics together with the metrics in bronze from which they are derived."""
     derived = (UNDER_MIN_ISR, LEADERLESS) if UNAVAILABLE in metrics else ()
     return tuple(dict.fromkeys((*metrics, *derived)))
 
 
 def families(*metrics: str) -> frozenset[str]:
-    """The families that read any of these metrics of the shipped catalogue; empty: unknown.
+    """Return the families that read any of these metrics in the shipped catalogue.
 
-    A user's own metrics are defined in the lake alone.
+    It is empty for a user's own metrics, which only the lake defines.
     """
     return frozenset().union(*(_families_shipped().get(metric, ()) for metric in metrics))
 
 
 @lru_cache
 def shipped() -> tuple[Definition, ...]:
-    """The definitions of the shipped catalogue, which agents use that wrote none."""
+    """Return the definitions of the shipped catalogue, for agents that wrote none."""
     names = Definition._fields[:-1]
     return tuple(Definition(*(row[name] for name in names)) for row in shipped_rows())
 
 
 @lru_cache
 def known() -> Mapping[str, Known]:
-    """The metrics of the shipped catalogue, and those that are derived."""
+    """Return the metrics of the shipped catalogue, and derived metrics."""
     derived = {UNAVAILABLE: "partition", COVERAGE: "source"}
     return {metric: Known("gauge", frozenset(), level) for metric, level in derived.items()} | {
         row["metric"]: Known(row["kind"], _families_shipped()[row["metric"]], row["level"])
@@ -182,39 +182,39 @@ def known() -> Mapping[str, Known]:
 
 
 def has_figures(metric: str) -> bool:
-    """Whether gold has figures of it per topic or client: values/runs.sql in the kernel."""
+    """Return True if gold has figures per topic or client (values/runs.sql in the kernel)."""
     is_replica = metric.startswith("kafka.log.")
     return not (metric.endswith("_offset") or metric in describing() or is_replica)
 
 
 @lru_cache
 def describing() -> frozenset[str]:
-    """Metrics that describe a subject; several sources report each of them (see gold/subjects)."""
+    """Return metrics that describe a subject; several sources report them (gold/subjects)."""
     return frozenset(row["metric"] for row in shipped_rows() if row["family"] in _DESCRIBING)
 
 
 def is_by_admin(metric: str) -> bool:
-    """Whether a cluster of which no JVM is read has it, by its Admin API."""
+    """Return True if the Admin API provides a metric, for a cluster without access to JVMs."""
     return any(
         row["metric"] == metric and "cluster" in row["roles"].split() for row in shipped_rows()
     )
 
 
 def refresh_us(metric: str) -> int | None:
-    """How old a gauge's value may be when it is read; None: a counter, which misses nothing."""
+    """Return the maximum age of a gauge's value at a scrape (µs). None for a counter."""
     rows = [row for row in shipped_rows() if row["metric"] == metric and row["kind"] == "gauge"]
     return max((int(row["refresh_us"]) for row in rows), default=None)
 
 
 @lru_cache
 def shipped_rows() -> list[dict[str, str]]:
-    """The rows of the table of the shipped catalogue, by column."""
+    """Return the rows of the shipped catalogue, by column."""
     file = resources.files("lakehouse.tables").joinpath("metric_definitions.csv")
     return list(csv.DictReader(file.read_text("utf-8").splitlines()))
 
 
 def families_by_metric(definitions: Iterable[Definition]) -> Families:
-    """The families that read each metric."""
+    """Return the families that read each metric."""
     families: defaultdict[str, set[str]] = defaultdict(set)
     for one in definitions:
         families[one.metric].add(one.family)

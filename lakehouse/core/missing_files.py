@@ -1,4 +1,4 @@
-"""Data files that a Delta log names and the store does not have, by one listing of the table."""
+"""Missing data files: files in a Delta log that the store does not have."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ _STARTS: Final = ("min.hour", "min.window_start", "min.period_start", "min.start
 _ENDS: Final = ("max.period_end", "max.hour", "max.window_start", "max.end", "max.at")
 _EXCLUSIVE: Final = ("max.period_end", "max.end")
 _CUT_OFF: Final = 1_000
-"""Logs name greatest instants in whole milliseconds, rounded down."""
+"""Precision of maxima in logs: milliseconds, rounded down (µs)."""
 
 _MOST_NAMED: Final = 5
 
 
 class MissingFile(NamedTuple):
-    """A live file of a table that is gone.
+    """A missing live file of a table.
 
     Attributes:
-        path: Its path below the table.
-        date: Its partition; None in a table without dates.
-        start: The first instant of its rows, as far as the log says, microseconds.
-        end: The end of the last one.
-        cluster: The cluster of all its rows, where the log says that there is only one.
-        rows: Number of its rows.
+        path: Path below the table.
+        date: Partition. None in a table without dates.
+        start: First instant of its rows, from the log (µs).
+        end: End of its last row, from the log (µs).
+        cluster: Cluster of all rows, if the log has only one.
+        rows: Number of rows.
     """
 
     path: str
@@ -47,7 +47,7 @@ class MissingFile(NamedTuple):
 
     @property
     def span(self) -> Span | None:
-        """The time of its rows: their instants, else the whole date; None: any time."""
+        """Time of its rows: their instants, otherwise the whole date. None means any time."""
         if self.start is not None and self.end is not None:
             return self.start, self.end
         if self.date is not None:
@@ -57,9 +57,9 @@ class MissingFile(NamedTuple):
 
 
 def missing_files(delta: DeltaTable) -> list[MissingFile]:
-    """The live files of a table that its store does not have.
+    """Return the live files of a table that its store does not have.
 
-    The store is listed once, whatever the number of files.
+    The store is listed once for any number of files.
     """
     gone = set(delta.repair(dry_run=True)["files_removed"])  # decoded once
     if not gone:
@@ -102,7 +102,7 @@ def _us(at: object) -> int | None:
 
 
 def dates(files: Sequence[MissingFile]) -> list[dt.date]:
-    """The dates (UTC) of files, in order."""
+    """Return the dates (UTC) of files, in order."""
     days: set[dt.date] = set()
     for file in files:
         if file.date is not None:
@@ -114,10 +114,10 @@ def dates(files: Sequence[MissingFile]) -> list[dt.date]:
 
 
 def what(files: Sequence[MissingFile]) -> str:
-    """Which files are gone, as a part of a sentence."""
-    number = "1 data file that its log names is gone"
+    """Return a clause about missing files."""
+    number = "1 data file is missing"
     if len(files) > 1:
-        number = f"{len(files)} data files that its log names are gone"
+        number = f"{len(files)} data files are missing"
     days = dates(files)
     if not days:
         return number
@@ -126,44 +126,44 @@ def what(files: Sequence[MissingFile]) -> str:
 
 
 def todo(table: Table, files: Sequence[MissingFile]) -> str:
-    """What to do about files that are gone."""
+    """Return advice about missing files."""
     if table.layer == "bronze":
         return (
-            "restore from a backup what is gone; else run jmxlake rollup LAKE --accept-lost: that "
-            "time stays unknown, and the rollup goes on"
+            "restore them from a backup, or run jmxlake rollup LAKE --accept-lost to continue "
+            "without them: their time stays unknown"
         )
     days = dates(files)
     if table is tables.SLA:
         return (
-            "restore from a backup what is gone; else run jmxlake rollup LAKE --tidy now: it "
-            "goes on without these published statements"
+            "restore them from a backup, or run jmxlake rollup LAKE --tidy now to continue without "
+            "these published statements"
         )
     is_dated = days and "date" in table.partition_by
     since = f"--since {days[0]}" if is_dated else "--tidy now"
-    return f"run jmxlake rollup LAKE {since}: it recomputes what bronze still has"
+    return f"run jmxlake rollup LAKE {since}, which recomputes the hours in bronze"
 
 
 def error(table: Table, url: str, files: Sequence[MissingFile]) -> MissingFilesError:
-    """The error of a reader that meets files that are gone."""
+    """Return the error for missing files."""
     return MissingFilesError(f"{url}: {what(files)}; {todo(table, files)}", table.layer)
 
 
 def no_table(table: Table, place: str) -> TableNotFoundError:
-    """Return the error for a table that does not exist at a place, with what to do."""
+    """Return the error for a table that does not exist, with advice."""
     if table.layer == "gold":
-        todo = "run jmxlake rollup first"
+        todo = "Run jmxlake rollup first"
     elif table in tables.BRONZE and table is not tables.RUNS:
         todo = (
-            "agents create it together with bronze/runs, so it was deleted: restore it from a "
-            "backup, or restart the agents with --new-lake; its earlier rows stay unknown then"
+            "Agents create it together with bronze/runs, so it was deleted. Restore it from a "
+            "backup, or restart the agents with --new-lake; its earlier rows then stay unknown"
         )
     else:
-        todo = "agents create it at their first delivery"
-    return TableNotFoundError(f"{place}: no such table; {todo}")
+        todo = "Agents create it at their first delivery"
+    return TableNotFoundError(f"{place}: no such table. {todo}")
 
 
 def may_be_why(error: Exception) -> bool:
-    """Whether an error of delta-rs or the store may be that files are gone."""
+    """Return True if missing files can be the reason for an error of delta-rs or the store."""
     text = str(error).lower()
     return isinstance(error, FileNotFoundError) or any(
         word in text for word in ("not found", "no such file", "no files found", "404")
@@ -171,10 +171,10 @@ def may_be_why(error: Exception) -> bool:
 
 
 def refuse(delta: DeltaTable, url: str) -> None:
-    """Raise if data files of a table are gone; called when reading it failed.
+    """Raise an error if data files of a table are missing; called after a failed read.
 
     Raises:
-        MissingFilesError: They are.
+        MissingFilesError: Files are missing.
     """
     every = (*tables.BRONZE, *tables.GOLD, *tables.ROLLUP_STATE)
     table = next((one for one in every if url.endswith(f"/{one.path}")), None)

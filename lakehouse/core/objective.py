@@ -1,4 +1,4 @@
-"""What shall hold for which share of the time, or of events."""
+"""Objectives: targets for the share of good time or good events."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,22 +10,22 @@ from lakehouse.core.patterns import matches
 Level = Literal["cluster", "topic", "partition", "client", "group", "source"]
 Method = Literal["GoodSeconds", "Timeslices", "RatioTimeslices", "Occurrences"]
 Op = Literal["lte", "lt", "gte", "gt"]
-"""How a good value compares with the threshold (OpenSLO)."""
+"""Comparison of a good value with the threshold (OpenSLO)."""
 Unknown = Literal["interval", "exclude", "good", "bad"]
-"""How a verdict takes unknown time: both ways, left out, as good or as bad."""
+"""Use of unknown time in a verdict: as an interval, excluded, as good, or as bad."""
 
 NAMES: Final = ("cluster", "topic", "user", "client_id", "group", "source")
-"""Keys of ``match`` that are names of a subject; all others are labels of its series."""
+"""Keys of ``match`` that are names of a subject. Other keys are labels of its series."""
 
 
 @dataclass(frozen=True, slots=True)
 class Slices:
-    """Into which slices a window is cut.
+    """Time slices of a window.
 
     Attributes:
-        length_us: Length of a slice.
-        target: Share of a slice that must be good for it to be a good one; None: slices are not
-            judged, their shares are averaged (RatioTimeslices).
+        length_us: Length of a slice (µs).
+        target: Share of good time in a good slice. None means that the shares of slices are
+            averaged (RatioTimeslices).
     """
 
     length_us: int
@@ -34,12 +34,12 @@ class Slices:
 
 @dataclass(frozen=True, slots=True)
 class Events:
-    """Events that are counted.
+    """Counted events.
 
     Attributes:
-        counted: The counter of good or bad events.
-        are_good: Which of them it counts.
-        total: The counter of all events.
+        counted: Counter of good or bad events.
+        are_good: True if it counts good events.
+        total: Counter of all events.
     """
 
     counted: str
@@ -49,13 +49,13 @@ class Events:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A composite that an objective is a part of.
+    """Membership of an objective in a composite.
 
     Attributes:
-        composite: Its name.
-        title: Its title.
-        service: The service that it is on.
-        weight: How much the objective counts in it, relative to its other parts.
+        composite: Name of the composite.
+        title: Title of the composite.
+        service: Service of the composite.
+        weight: Weight of the objective, relative to other members.
     """
 
     composite: str
@@ -66,22 +66,22 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """What shall hold, of which subjects, over which window.
+    """An objective: condition, subjects and window.
 
     Attributes:
-        metric: A catalogue metric, of groups without ``.low`` or ``.high``; of events their total.
-        threshold: What a good value is compared with, in the metric's unit.
+        metric: Metric of a catalogue, for groups without ``.low`` or ``.high``. Total of events.
+        threshold: Threshold of good values, in the metric's unit.
         target: Share of good time, slices or events, 0 to 1.
-        where: Attributes of gold/subjects that a subject must have.
-        slices: Of Timeslices and RatioTimeslices.
-        events: What is counted, instead of time: Occurrences, or slices by their events.
-        window: Over which there is one budget.
+        where: Required attributes in gold/subjects.
+        slices: Slices of Timeslices and RatioTimeslices.
+        events: Events to count instead of time, as Occurrences or in slices.
+        window: Window of the error budget.
         labels: ``metadata.labels``.
-        match: Patterns of names, by column, that a subject must match; ``!`` excludes. By other
-            keys of labels: of a source only the series that match them count.
-        unknown: How the verdict takes unknown time.
-        op: How a good value compares with the threshold; ``lte`` but for sources and groups.
-        composites: The composites that it is a part of.
+        match: Patterns of names, by column; ``!`` excludes. Other keys are labels: of a source only
+            the matching series count.
+        unknown: Use of unknown time in the verdict.
+        op: Comparison of a good value with the threshold; ``lte`` except for sources and groups.
+        composites: Composites that include the objective.
     """
 
     name: str
@@ -104,7 +104,7 @@ class Objective:
 
     @property
     def is_at_zero(self) -> bool:
-        """Whether just what is above zero is bad: gold/incidents has these stretches."""
+        """True if all values above zero are bad: gold/incidents has these intervals."""
         return self.op == "lte" and self.threshold <= 0 and not self.series
 
     @property
@@ -114,31 +114,31 @@ class Objective:
 
     @property
     def kind(self) -> Level:
-        """The subjects of its SLIs; clusters and partitions are computed from topics."""
+        """Subject type of its SLIs. Clusters and partitions are computed from topics."""
         return "topic" if self.level in {"cluster", "partition"} else self.level
 
     @property
     def method(self) -> Method:
-        """Its budgeting method."""
+        """Budgeting method."""
         if self.slices is None:
             return "GoodSeconds" if self.events is None else "Occurrences"
         return "RatioTimeslices" if self.slices.target is None else "Timeslices"
 
     @property
     def series(self) -> dict[str, tuple[str, ...]]:
-        """The patterns of labels in ``match``; empty: all series of a subject count."""
+        """Patterns of labels in ``match``. If it is empty, all series of a subject count."""
         return {key: patterns for key, patterns in self.match.items() if key not in NAMES}
 
     def matches(self, names: Mapping[str, str | None]) -> bool:
-        """Whether a subject of these names is meant, by ``match``."""
+        """Return True if ``match`` accepts a subject with these names."""
         return all(matches(names.get(key), self.match[key]) for key in self.match.keys() & NAMES)
 
     def has_series(self, labels: Mapping[str, str]) -> bool:
-        """Whether a series of these labels counts, by ``match``; one that is absent is empty."""
+        """Return True if ``match`` accepts a series; an absent label is empty."""
         return all(matches(labels.get(key), patterns) for key, patterns in self.series.items())
 
     def has(self, labels: Mapping[str, str]) -> bool:
-        """Whether it bears all these labels; an empty value stands for any."""
+        """Return True if the objective has all these labels. An empty value matches any value."""
         return all(
             key in self.labels and (not value or value in self.labels[key])
             for key, value in labels.items()

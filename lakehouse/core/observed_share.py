@@ -1,27 +1,27 @@
-"""Thresholds of good news: how much of the expected time must have been observed.
+"""Thresholds of the observed share for good results.
 
-Reports, ``explain``, notebooks and views all judge by these.
+Reports, ``explain``, notebooks and views use them.
 """
 
 from typing import Final, Literal
 
 FLOOR_PERCENT: Final = 50.0
-"""Observed share of the expected time below which nothing good is stated; the default."""
+"""Default minimum of the observed share (percent of expected time) for a good result."""
 
 WHOLE_PERCENT: Final = 99.0
-"""From this share on a statement does not carry how much was observed."""
+"""Share from which a statement omits its coverage."""
 
 State = Literal["bad", "good", "partly_known", "not_known", "not_collected", "not_applicable"]
-"""What can be stated on a question or a subject."""
+"""Possible statements about a question or a subject."""
 
 
 def state_of(percent: float | None, floor: float = FLOOR_PERCENT, *, bad: bool = False) -> State:
-    """Return the state of anything that is judged over an observed share of its time.
+    """Return the state for an observed share of the expected time.
 
     Args:
-        percent: Observed share of the expected time; None: nothing was expected.
-        floor: Share below which nothing good is stated.
-        bad: Something bad was observed; that is always stated.
+        percent: Observed share of the expected time. None if no time was expected.
+        floor: Minimum share for a good state.
+        bad: A bad value was observed, which is always stated.
     """
     if bad:
         return "bad"
@@ -36,10 +36,10 @@ def is_whole(percent: float | None) -> bool:
 
 
 def peak_high(high: float | None, unknown_us: int | None) -> float | None:
-    """Return the high bound of a maximum; None: unknown time of its subject may hide a higher one.
+    """Return the upper bound of a peak. None if unknown time can hide a higher peak.
 
     Args:
-        high: The greatest that the observed maximum can truly be.
-        unknown_us: Unknown time of the subject, microseconds; None: not known.
+        high: Upper bound of the observed peak.
+        unknown_us: Unknown time of the subject (µs). None if it is not known.
     """
     return high if unknown_us == 0 else None

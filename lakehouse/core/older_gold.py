@@ -1,15 +1,16 @@
-"""Gold of older versions: the names that its tables and columns had, and how to tell it.
+"""Gold of older versions: its names of tables and columns; checks of a table's columns.
 
-Only ``jmxlake upgrade`` reads it (``rollup.upgrade``). All else ends with one line that says so.
+Only ``jmxlake upgrade`` reads it (``rollup.upgrade``). Other commands end with a one-line error.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
 from lakehouse import tables
-from lakehouse.errors import OlderGoldError
-from lakehouse.tables import Table
+from lakehouse.core import display
+from lakehouse.errors import OlderGoldError, TableSchemaError
+from lakehouse.tables import Column, Table
 
 TABLES: Final = {
     "sources": "brokers",
@@ -17,7 +18,7 @@ TABLES: Final = {
     "lost_offsets": "non_consumed",
     "lost_offsets_windows": "non_consumed_windows",
 }
-"""Tables that have another name now, with the older one."""
+"""Older names of renamed tables."""
 
 COLUMNS: Final = {
     "hour": "window",
@@ -53,11 +54,11 @@ COLUMNS: Final = {
     "table_name": "table",
     "row_count": "rows",
 }
-"""Columns that have another name now, in whatever table, with the older one."""
+"""Older names of renamed columns, in any table."""
 
 
 def older(table: Table) -> Table:
-    """A table of gold as older versions named it and its columns, and where they had it."""
+    """Return a table of gold with the name, columns and place of older versions."""
     columns = tuple(
         replace(column, name=COLUMNS.get(column.name, column.name)) for column in table.columns
     )
@@ -67,7 +68,7 @@ def older(table: Table) -> Table:
 
 
 def is_older(table: Table, names: Iterable[str]) -> bool:
-    """Whether columns are those of an older version's table."""
+    """Return True if an older version's table has these columns."""
     found = set(names)
     return any(
         COLUMNS[name] in found and name not in found
@@ -77,24 +78,49 @@ def is_older(table: Table, names: Iterable[str]) -> bool:
 
 
 def check(table: Table, names: Iterable[str], place: str) -> None:
-    """Check that columns are not those of an older version's table.
+    """Check the columns of a table.
 
     Args:
         table: The table.
-        names: The columns that it has.
-        place: Where it is, for the error.
+        names: Names of its columns.
+        place: Place of the table, for the error.
 
     Raises:
-        OlderGoldError: They are.
+        OlderGoldError: An older version wrote the table.
     """
     if is_older(table, names):
         raise refusal(place)
 
 
+def check_types(table: Table, types: Mapping[str, str], place: str) -> None:
+    """Check the column types of a table.
+
+    Args:
+        table: The table.
+        types: Column types, as Spark writes them, by name.
+        place: Place of the table, for the error.
+
+    Raises:
+        TableSchemaError: The type of a column differs from its declaration.
+    """
+    if wrong := table.wrong_types(types):
+        raise TableSchemaError(
+            f"{place}: {display.line('; '.join(wrong))}. Another version of jmxlake created the "
+            "table, or it is not a table of jmxlake"
+        )
+
+
+def declared(table: Table, types: Mapping[str, str], place: str) -> tuple[Column, ...]:
+    """Return the declared columns that a table has, after a check of its columns and types."""
+    check(table, types, place)
+    check_types(table, types, place)
+    return table.declared(types)
+
+
 def refusal(place: str) -> OlderGoldError:
-    """The error of gold that an older version wrote."""
+    """Return the error for gold that an older version wrote."""
     return OlderGoldError(
-        f"{place}: an older jmxlake wrote it, with other names of columns; run jmxlake upgrade "
+        f"{place}: an older jmxlake wrote this gold, with other column names. Run jmxlake upgrade "
         "LAKE first (docs/rollup.md)"
     )
 
@@ -105,4 +131,4 @@ EVERY: Final[tuple[Table, ...]] = (
     *tables.ROLLUP_STATE,
     tables.PROGRESS,
 )
-"""All tables below gold in the order in which they are taken over: progress is last."""
+"""All tables below gold in the order of the upgrade: progress is last."""

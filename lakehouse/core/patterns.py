@@ -1,4 +1,4 @@
-"""Patterns of names (``*``, ``?``, ``[abc]``), by which objectives choose subjects and series."""
+"""Patterns of names (``*``, ``?``, ``[abc]``), with which objectives choose subjects and series."""
 
 import re
 import warnings
@@ -7,11 +7,11 @@ from fnmatch import fnmatchcase
 from typing import Final
 
 _PARTS: Final = re.compile(r"\[!?\]?[^\]]*\]|.", re.DOTALL)
-"""What a pattern of ``fnmatchcase`` is made of: classes, and single characters."""
+"""Elements of a pattern of ``fnmatchcase``: classes and single characters."""
 
 
 def matches(name: str | None, patterns: Sequence[str]) -> bool:
-    """Whether a name is meant: by one pattern, if any is without ``!``, and by none with it."""
+    """Return True if a pattern without ``!``, if any, matches a name and no pattern with ``!``."""
     own, (wanted, unwanted) = name or "", _split(patterns)
     if wanted and not any(fnmatchcase(own, one) for one in wanted):
         return False
@@ -19,7 +19,7 @@ def matches(name: str | None, patterns: Sequence[str]) -> bool:
 
 
 def regexes(patterns: Sequence[str]) -> tuple[str, str]:
-    """What a whole name must match, and what it must not, in RE2's syntax; empty: anything."""
+    """Return RE2 expressions that a whole name must match, and must not match. Empty: any name."""
     wanted, unwanted = _split(patterns)
     return "|".join(map(_regex, wanted)), "|".join(map(_regex, unwanted))
 
@@ -30,9 +30,9 @@ def _split(patterns: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def is_regex(pattern: str) -> bool:
-    """Whether RE2 can have a pattern: a range that ends before it begins matches nothing."""
+    """Return True if RE2 accepts a pattern; a reversed range is invalid."""
     with warnings.catch_warnings():
-        # Python warns that [||] may once be a set of sets to it; to RE2 it will not.
+        # Python warns that the meaning of [||] can change; RE2's will not.
         warnings.simplefilter("ignore", FutureWarning)
         try:
             re.compile(_regex(pattern.removeprefix("!")))

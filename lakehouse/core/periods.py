@@ -1,4 +1,4 @@
-"""Instants, periods such as an ISO week, lengths of time, and time zones."""
+"""Instants, periods such as an ISO week, durations and time zones."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ DAY_US: Final = 24 * HOUR_US
 
 FIRST: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 LAST: Final = dt.datetime(9998, 12, 31, 23, tzinfo=dt.UTC)
-"""The first and the last hour of the calendar that Python, Spark and Delta share."""
+"""First and last hour of the calendar common to Python, Spark and Delta."""
 
 WEEK: Final = "1w"
-"""The grain of an ISO week of some time zone."""
+"""Grain of an ISO week in any time zone."""
 
 LONGEST: Final = "36500d"
-"""Longest length of time of an option."""
+"""Maximum duration of an option."""
 
 _SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 _LONGEST_SECONDS: Final = 36_500 * _SECONDS["d"]
@@ -32,7 +32,7 @@ _WEEK: Final = re.compile(r"(\d{4})-W(\d{2})")
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """A half-open span of time; ``grain`` is ``1w`` for an ISO week, else ``span``."""
+    """A half-open period; ``grain`` is ``1w`` for an ISO week, otherwise ``span``."""
 
     start: dt.datetime
     end: dt.datetime
@@ -40,16 +40,16 @@ class Period:
 
     @classmethod
     def of(cls, span: tuple[int, int]) -> Period:
-        """The period between two instants, microseconds."""
+        """Return the period between two instants (µs)."""
         return cls(instant(span[0]), instant(span[1]))
 
     @property
     def span(self) -> Span:
-        """Its start and end, microseconds."""
+        """Start and end (µs)."""
         return micros(self.start), micros(self.end)
 
     def aligned(self, window_seconds: int) -> Period:
-        """The least span of whole windows that holds it."""
+        """Return the shortest period of whole windows that contains this period."""
         size = window_seconds * 1_000_000
         first = micros(self.start) // size * size
         last = -(-micros(self.end) // size) * size
@@ -57,37 +57,37 @@ class Period:
 
 
 def iso(microseconds: int) -> str:
-    """An instant as ISO 8601, UTC."""
+    """Return an instant as ISO 8601, UTC."""
     return instant(microseconds).isoformat().replace("+00:00", "Z")
 
 
 def micros(moment: dt.datetime) -> int:
-    """Microseconds since the epoch."""
+    """Return the microseconds since the epoch."""
     return (moment - FIRST) // dt.timedelta(microseconds=1)
 
 
 def instant(microseconds: int) -> dt.datetime:
-    """The moment so many microseconds after the epoch, UTC."""
+    """Return the instant at some microseconds after the epoch, UTC."""
     return FIRST + dt.timedelta(microseconds=microseconds)
 
 
 def week(text: str, zone: dt.tzinfo = dt.UTC) -> Period:
-    """An ISO week such as ``2026-W47``, from Monday to Monday at midnight of a time zone.
+    """Return an ISO week such as ``2026-W47``, from Monday to Monday at midnight of a time zone.
 
     Raises:
-        PeriodError: There is no such week between 1970 and 9998.
+        PeriodError: The text is not a week between 1970 and 9998.
     """
     year, number = match.groups() if (match := _WEEK.fullmatch(text)) else ("0", "0")
     try:
         found = _from_monday(dt.date.fromisocalendar(int(year), int(number), 1), zone)
     except (ValueError, OverflowError) as error:
-        raise PeriodError(f"week {text!r}: write an ISO week such as 2026-W47") from error
+        raise PeriodError(f"week {text!r}: not an ISO week. Use one such as 2026-W47") from error
     _within(found.start, text)
     return found
 
 
 def week_of(moment: dt.datetime, zone: dt.tzinfo = dt.UTC) -> Period:
-    """The ISO week of a time zone in which a moment lies."""
+    """Return the ISO week of a time zone that contains an instant."""
     day = moment.astimezone(zone).date()
     return _from_monday(day - dt.timedelta(days=day.weekday()), zone)
 
@@ -95,15 +95,15 @@ def week_of(moment: dt.datetime, zone: dt.tzinfo = dt.UTC) -> Period:
 def last_ended(
     first: dt.datetime, last: dt.datetime, now: dt.datetime, zone: dt.tzinfo = dt.UTC
 ) -> Period:
-    """The ISO week of a time zone that a weekly report covers: the last that has ended.
+    """Return the ISO week of a weekly report: the last complete week of a time zone.
 
-    In a lake's first week it is that week, and without deliveries the last week with data.
+    In a lake's first week it is that week. Without deliveries it is the last week with data.
 
     Args:
         first: First instant with data.
         last: Last instant with data.
-        now: This instant.
-        zone: The time zone of the week.
+        now: Current time.
+        zone: Time zone of the week.
     """
     latest = week_of(last - dt.timedelta(microseconds=1), zone)
     if latest.end <= now:
@@ -118,7 +118,7 @@ def _from_monday(monday: dt.date, zone: dt.tzinfo) -> Period:
 
 
 def week_name(period: Period, zone: dt.tzinfo = dt.UTC) -> str | None:
-    """The name of the ISO week that a period is in a time zone; None where it is none."""
+    """Return the name of the ISO week that equals a period in a time zone, or None."""
     week = week_of(period.start, zone)
     if (week.start, week.end) != (period.start, period.end):
         return None
@@ -127,10 +127,11 @@ def week_name(period: Period, zone: dt.tzinfo = dt.UTC) -> str | None:
 
 
 def span(start: str, end: str, zone: dt.tzinfo = dt.UTC) -> Period:
-    """A span between two ISO 8601 instants; without an offset they are of the time zone.
+    """Return the period between two ISO 8601 instants; the time zone is the default offset.
 
     Raises:
-        PeriodError: One is no instant between 1970 and 9998, or the end is not after the start.
+        PeriodError: A text is not an instant between 1970 and 9998, or the end is not after the
+            start.
     """
     first, last = (_parsed(text, zone) for text in (start, end))
     if last <= first:
@@ -142,7 +143,9 @@ def _parsed(text: str, zone: dt.tzinfo) -> dt.datetime:
     try:
         moment = dt.datetime.fromisoformat(text)
     except ValueError as error:
-        raise PeriodError(f"{text!r}: write an instant such as 2026-11-16T10:00:00Z") from error
+        raise PeriodError(
+            f"{text!r}: not an instant. Use one such as 2026-11-16T10:00:00Z"
+        ) from error
     aware = moment.replace(tzinfo=zone) if moment.tzinfo is None else moment
     try:
         utc = aware.astimezone(dt.UTC)
@@ -153,14 +156,14 @@ def _parsed(text: str, zone: dt.tzinfo) -> dt.datetime:
 
 def _within(moment: dt.datetime | None, text: str) -> dt.datetime:
     if moment is None or not FIRST <= moment <= LAST:
-        raise PeriodError(f"{text!r}: write a time between {FIRST.year} and {LAST.year}")
+        raise PeriodError(f"{text!r}: use a time between {FIRST.year} and {LAST.year}")
     return moment
 
 
 def seconds(text: str) -> int | None:
-    """Seconds of a length of time such as ``30s``, ``5m``, ``2h`` or ``400d``, up to ``LONGEST``.
+    """Return the seconds of a duration such as ``30s``, ``5m`` or ``400d``, up to ``LONGEST``.
 
-    None where the text is not one.
+    Any other text yields None.
     """
     match = re.fullmatch(r"([1-9][0-9]{0,11})([smhd])", text)
     length = int(match[1]) * _SECONDS[match[2]] if match else None
@@ -168,19 +171,19 @@ def seconds(text: str) -> int | None:
 
 
 def window_seconds(text: str) -> int:
-    """Seconds of a window such as ``5m`` or ``30s``.
+    """Return the seconds of a window such as ``5m`` or ``30s``.
 
     Raises:
-        PeriodError: It is no such text, or does not divide an hour.
+        PeriodError: The text is not a duration that divides an hour.
     """
     length = seconds(text)
     if length is None or _SECONDS["h"] % length:
-        raise PeriodError(f"window {text!r}: write a part of an hour, such as 5m or 30s")
+        raise PeriodError(f"window {text!r}: use a part of an hour, such as 5m or 30s")
     return length
 
 
 def window_name(seconds: int) -> str:
-    """A window as a person writes it: ``30s``, ``5m``, ``1h``."""
+    """Return the name of a window: ``30s``, ``5m``, ``1h``."""
     unit, size = next(one for one in reversed(_SECONDS.items()) if seconds % one[1] == 0)
     return f"{seconds // size}{unit}"
 
@@ -189,10 +192,10 @@ UTC_NAME: Final = "UTC"
 
 
 def time_zone(name: str) -> dt.tzinfo:
-    """The time zone of that name, such as ``Europe/Berlin``.
+    """Return the time zone of a name, such as ``Europe/Berlin``.
 
     Raises:
-        PeriodError: There is none, or the machine has no time zone data.
+        PeriodError: The name is unknown, or the machine has no time zone data.
     """
     if name == UTC_NAME:
         return dt.UTC
@@ -200,17 +203,17 @@ def time_zone(name: str) -> dt.tzinfo:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
         raise PeriodError(
-            f"time zone {name[:60]!r}: there is none here; write one such as Europe/Berlin (a "
-            "machine without time zone data needs the package tzdata)"
+            f"time zone {name[:60]!r} is unknown on this machine. Use one such as Europe/Berlin; "
+            "without time zone data, install the package tzdata"
         ) from error
 
 
 def wall(day: dt.date, time: dt.time, zone: dt.tzinfo) -> dt.datetime:
-    """When a clock there first shows that time of that day, in UTC."""
+    """Return the first instant with a local time on a day of a time zone, in UTC."""
     return dt.datetime.combine(day, time, zone).astimezone(dt.UTC)
 
 
 def days(first: dt.datetime, last: dt.datetime, zone: dt.tzinfo) -> Iterator[dt.date]:
-    """Every day there from one instant to another, both included."""
+    """Yield each day of a time zone from the first to the last instant, inclusive."""
     day, end = first.astimezone(zone).date(), last.astimezone(zone).date()
     return (day + dt.timedelta(days=number) for number in range((end - day).days + 1))

@@ -1,15 +1,15 @@
-"""Spans of time: their union, what they leave uncovered, and what they have in common."""
+"""Intervals of time: union, gaps and intersection."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol, TypeVar
 
 Span = tuple[int, int]
-"""From when until when, microseconds."""
+"""Interval: start and end (µs)."""
 
 
 def union(spans: Iterable[Span]) -> list[Span]:
-    """The union of spans, in order; touching spans are joined, and empty ones left out."""
+    """Return the union of intervals, in order: adjacent intervals joined, empty ones omitted."""
     joined: list[Span] = []
     for start, end in sorted(span for span in spans if span[0] < span[1]):
         if joined and start <= joined[-1][1]:
@@ -20,12 +20,12 @@ def union(spans: Iterable[Span]) -> list[Span]:
 
 
 def length(spans: Iterable[Span]) -> int:
-    """Time that at least one of the spans covers."""
+    """Return the time covered by at least one interval."""
     return sum(end - start for start, end in union(spans))
 
 
 def without(within: Span, spans: Iterable[Span]) -> list[Span]:
-    """The parts of ``within`` that no span covers, in order."""
+    """Return the parts of ``within`` outside all intervals, in order."""
     left: list[Span] = []
     reached, end = within
     for first, last in union(spans):
@@ -36,13 +36,13 @@ def without(within: Span, spans: Iterable[Span]) -> list[Span]:
 
 
 def overlap(one: Span, other: Span) -> Span | None:
-    """The intersection of two spans; None where it is empty."""
+    """Return the intersection of two intervals. None if it is empty."""
     start, end = max(one[0], other[0]), min(one[1], other[1])
     return (start, end) if start < end else None
 
 
 class HasSpan(Protocol):
-    """What has a start and an end, microseconds."""
+    """An object with start and end (µs)."""
 
     @property
     def start(self) -> int: ...  # noqa: D102
@@ -55,7 +55,7 @@ Spanning = TypeVar("Spanning", bound=HasSpan)
 
 
 def shared(spans: Sequence[Span], things: Iterable[Spanning]) -> list[list[Spanning]]:
-    """The things that overlap each span; the spans' starts and ends are in order."""
+    """Return the objects that overlap each interval; intervals are ordered by start and end."""
     overlapping: list[list[Spanning]] = [[] for _ in spans]
     ends = [end for _, end in spans]
     for thing in things:
@@ -67,11 +67,11 @@ def shared(spans: Sequence[Span], things: Iterable[Spanning]) -> list[list[Spann
 
 
 def touching(rows: Iterable[T], span: Callable[[T], tuple[Any, Any]]) -> list[list[T]]:
-    """Groups of rows that touch or overlap.
+    """Return groups of adjacent or overlapping rows.
 
     Args:
-        rows: In the order of their starts.
-        span: Start and end of a row.
+        rows: Rows ordered by start.
+        span: Returns start and end of a row.
     """
     groups: list[list[T]] = []
     reached: Any = None

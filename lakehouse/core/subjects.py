@@ -1,10 +1,10 @@
-"""Subjects, and when each existed: the time against which unknown time is measured.
+"""Subjects and their active periods, the basis of unknown time.
 
-A subject exists from its first report. Silence is no proof of an end: a source ends when the
-cluster's metadata names other nodes but not it; a topic or a group ends when every live source that
-lists topics has listed them after the subject was last seen. A source that has ended or is fenced
-is not waited for. A client ends when another client of the cluster was observed later. Without
-one, no agent may have read clients.
+A subject is active from its first report. Missing reports do not prove an end. A source ends when
+the cluster's metadata has other nodes but not this node. A topic or group ends when each live
+source that lists topics has listed them after the subject's last report; ended or fenced sources do
+not count. A client ends when another client of the cluster was observed later. Otherwise the agents
+might not have read clients.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,7 +18,7 @@ SUBJECT: Final = ("topic", "user", "client_id", "group", "source")
 """Names of a subject's key in objectives and reports."""
 
 SUBJECT_COLUMNS: Final = ("topic", "user_name", "client_id", "consumer_group", "source")
-"""Its columns in gold, in the same order."""
+"""Columns of the key in gold, in the same order."""
 
 _REPORTED: Final = dict(
     zip((*SUBJECT, "partition"), (*SUBJECT_COLUMNS, "partition_id"), strict=True)
@@ -29,7 +29,7 @@ _SLACK_US: Final = 180_000_000  # three scrapes of the topology
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A row of gold/subjects, or a partition of a topic of these; instants in microseconds."""
+    """A row of gold/subjects, or a partition of such a topic; instants in microseconds."""
 
     cluster: str
     kind: str
@@ -48,17 +48,17 @@ class Subject:
 
     @property
     def key(self) -> tuple[str | None, ...]:
-        """Its identity among subjects of its kind and cluster."""
+        """Identity among subjects of its kind and cluster."""
         return (self.topic, self.user, self.client_id, self.group, self.source)
 
     @property
     def names(self) -> dict[str, str | None]:
-        """The key by name."""
+        """Key by name."""
         return dict(zip(SUBJECT, self.key, strict=True))
 
 
 def subject(row: Mapping[str, Any]) -> Subject:
-    """A subject from a row of gold/subjects whose instants are microseconds."""
+    """Return the subject of a row of gold/subjects, with instants in microseconds."""
     topic, user, client_id, group, source = (row[name] for name in SUBJECT_COLUMNS)
     return Subject(
         row["cluster"], row["kind"], topic, user, client_id, group, source,
@@ -68,16 +68,16 @@ def subject(row: Mapping[str, Any]) -> Subject:
 
 
 def with_names(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row of gold with the names of its subject as reports have them."""
+    """Return a row of gold with the names of its subject as in reports."""
     return {**row, **{name: row.get(column) for name, column in _REPORTED.items()}}
 
 
 def with_ends(subjects: Iterable[Subject]) -> list[tuple[Subject, int | None]]:
-    """The subjects of one cluster, and until when each existed; None where it goes on."""
+    """Return the subjects of one cluster with the end of each. None for an active subject."""
     everything = list(subjects)
     sources = [subject for subject in everything if subject.kind == "source"]
     nodes_us = max((s.attributes_us for s in sources if s.attributes_us is not None), default=None)
-    # A null means that no controller knew.
+    # Null means that the state is unknown to all controllers.
     up = (s for s in sources if not (s.attributes.get(NODE_FENCED) or 0.0) > 0)
     live = [s for s in up if _source_end(s, nodes_us) is None]
     topics_us = min((s.whole_until_us for s in live if s.whole_until_us is not None), default=None)
@@ -88,10 +88,10 @@ def with_ends(subjects: Iterable[Subject]) -> list[tuple[Subject, int | None]]:
 def _end(
     subject: Subject, nodes_us: int | None, topics_us: int | None, clients_us: int | None
 ) -> int | None:
-    """Its end.
+    """Return the end of a subject.
 
-    Nodes were listed last at ``nodes_us``, topics by all sources at ``topics_us``, and clients by
-    any source at ``clients_us``.
+    ``nodes_us``, ``topics_us`` and ``clients_us`` are the times of the last list of nodes, of the
+    last list of topics by all sources, and of the last client.
     """
     if subject.kind == "source":
         return _source_end(subject, nodes_us)
@@ -109,6 +109,6 @@ def _source_end(source: Subject, nodes_us: int | None) -> int | None:
 
 
 def expected_us(subject: Subject, end_us: int | None, period: Period, now_us: int) -> int:
-    """Microseconds of a period in which a subject existed, not beyond ``now_us``."""
+    """Return the active time (µs) of a subject in a period, up to ``now_us``."""
     last = min(micros(period.end), now_us, end_us if end_us is not None else now_us)
     return max(0, last - max(micros(period.start), subject.first_us))

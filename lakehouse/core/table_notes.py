@@ -1,7 +1,7 @@
-"""Notes about gold's tables: the hours in which a table may lack rows, and ids and versions.
+"""Notes about gold's tables: hours in which a table can lack rows; IDs and versions.
 
-A table keeps the first in its own Delta properties, so the note is lost only with the table; a row
-of gold/progress keeps the second.
+The hours are in the table's own Delta properties, so the note is lost only with the table. IDs and
+versions are in gold/progress.
 """
 
 import datetime as dt
@@ -17,17 +17,17 @@ NOTE: Final = "jmxlake.incomplete"
 """Property of a table: the intervals in which it is incomplete."""
 
 DUE: Final = "jmxlake.recompute"
-"""Property of a table: ``true`` until a rollup has recomputed what it can of these intervals."""
+"""Property of a table: ``true`` until a rollup has recomputed these intervals from bronze."""
 
 COMPUTED: Final = (tables.SUBJECTS, *tables.OF_HOURS)
-"""Tables that are recomputed from bronze, as far as it goes back."""
+"""Tables that can be recomputed from bronze."""
 
 CHECKED: Final = (*COMPUTED, tables.SLA)
 """Tables with a note of their completeness."""
 
 
 class Gap(NamedTuple):
-    """An interval in which a table may lack rows; microseconds."""
+    """An interval in which a table can lack rows; microseconds."""
 
     start: int
     end: int
@@ -35,14 +35,14 @@ class Gap(NamedTuple):
 
 
 class Noted(NamedTuple):
-    """A table as gold/progress notes it; the version is None where the engine has none."""
+    """A table as noted in gold/progress. The version is None if the engine has none."""
 
     id: str
     version: int | None
 
 
 def gaps(properties: Mapping[str, str]) -> list[Gap]:
-    """Return the intervals that a table's own properties name.
+    """Return the intervals in a table's properties.
 
     Raises:
         TableSchemaError: Another tool has changed the property.
@@ -55,14 +55,14 @@ def gaps(properties: Mapping[str, str]) -> list[Gap]:
             found.append(Gap(_us(start), _us(end), reason))
         except (ValueError, OverflowError, TypeError) as error:
             raise TableSchemaError(
-                f"a table of gold has an invalid property {NOTE} ({part[:60]!r}): another tool has "
+                f"a table of gold has an invalid property {NOTE} ({part[:60]!r}): another tool "
                 "changed it. Remove the property, then run jmxlake rollup LAKE --since DATE"
             ) from error
     return found
 
 
 def properties(found: Iterable[Gap], *, due: bool) -> dict[str, str]:
-    """The properties that note intervals in a table; touching ones of a reason are joined."""
+    """Return the properties that note intervals; adjacent intervals of a reason are joined."""
     by_reason: dict[str, list[Span]] = {}
     for gap in found:
         by_reason.setdefault(gap.reason, []).append((gap.start, gap.end))
@@ -75,12 +75,12 @@ def properties(found: Iterable[Gap], *, due: bool) -> dict[str, str]:
 
 
 def is_due(properties: Mapping[str, str]) -> bool:
-    """Whether a rollup has yet to recompute what it can of a table's intervals."""
+    """Return True if a rollup has not yet recomputed the intervals of a table."""
     return properties.get(DUE) == "true"
 
 
 def of_tables(found: Mapping[str, Noted]) -> list[str]:
-    """Ids and versions of tables, by name, as the column ``tables`` of gold/progress has them."""
+    """Return IDs and versions of tables as in the column ``tables`` of gold/progress."""
     return sorted(
         f"{name} {one.id} {'' if one.version is None else one.version}".rstrip()
         for name, one in found.items()
@@ -88,14 +88,14 @@ def of_tables(found: Mapping[str, Noted]) -> list[str]:
 
 
 def known_tables(notes: Sequence[str] | None, progress_id: str | None) -> dict[str, Noted]:
-    """Tables as a row of gold/progress notes them, by name.
+    """Return the tables noted in a row of gold/progress, by name.
 
-    Empty in rows of an older version, and where gold/progress itself is another table: all of gold
-    was cloned to another place.
+    The result is empty for rows of an older version. It is also empty if gold/progress has another
+    ID, because gold was cloned to another place.
 
     Args:
-        notes: The column ``tables`` of the row.
-        progress_id: The id of the table gold/progress.
+        notes: Column ``tables`` of the row.
+        progress_id: ID of the table gold/progress.
     """
     found = {}
     for text in notes or ():

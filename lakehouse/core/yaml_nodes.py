@@ -1,4 +1,4 @@
-"""A YAML text as a tree of nodes with line and column, and findings about nodes."""
+"""YAML as a tree of nodes with line and column, and findings about nodes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lakehouse.tables import strict_yaml
 from lakehouse.tables.strict_files import UnreadableFileError, read_text
 
 Kind = Literal["invalid", "unsupported", "note"]
-"""Worst first: not OpenSLO v1; OpenSLO v1 that jmxlake does not support; without effect here."""
+"""Worst first: not OpenSLO v1, not supported by jmxlake, without effect in jmxlake."""
 
 EXIT_CODES: Final[dict[Kind, int]] = {"invalid": 1, "unsupported": 3, "note": 0}
 
@@ -24,12 +24,12 @@ class Finding:
     """A problem at a place in a file.
 
     Attributes:
-        kind: How bad it is.
-        file: The file as it was named.
+        kind: Severity.
+        file: File as specified.
         line: Line, from 1.
         column: Column, from 1.
-        path: Where it stands in the document, such as ``spec.objectives[0].target``.
-        message: The problem, and what to write instead.
+        path: Path in the document, such as ``spec.objectives[0].target``.
+        message: Problem and fix.
     """
 
     kind: Kind
@@ -51,9 +51,9 @@ class Node:
 
     Attributes:
         tag: ``map``, ``seq``, or the YAML 1.1 type of a scalar: str, int, float, bool, null.
-        text: A scalar as it is written.
-        entries: Values of a map, by key; the last of two values of one key.
-        keys: Where each key of a map stands.
+        text: Text of a scalar.
+        entries: Values of a map, by key. The last value of a duplicate key.
+        keys: Position of each key of a map.
         items: Values of a sequence.
     """
 
@@ -68,26 +68,26 @@ class Node:
     items: tuple[Node, ...] = ()
 
     def says(self, kind: Kind, message: str) -> Finding:
-        """A finding at this place."""
+        """Return a finding at this position."""
         return Finding(kind, self.file, self.line, self.column, self.path, message)
 
     def get(self, key: str) -> Node | None:
-        """The value of a key; None where it is not there, or nothing is written there."""
+        """Return the value of a key. None if the key is missing or its value is null."""
         value = self.entries.get(key)
         return None if value is None or value.is_null else value
 
     def present(self, *keys: str) -> list[str]:
-        """Which of some keys have a value."""
+        """Return the keys that have a value."""
         return [key for key in keys if self.get(key)]
 
     @property
     def is_null(self) -> bool:
-        """Whether nothing is written there."""
+        """True if the value is null."""
         return self.tag == "null"
 
     @property
     def is_nested(self) -> bool:
-        """Whether it is a map or a list."""
+        """True for a map or a list."""
         return self.tag in {"map", "seq"}
 
 
@@ -95,20 +95,20 @@ class Findings(list[Finding]):
     """Findings about an object."""
 
     def invalid(self, node: Node, message: str) -> None:
-        """It is not OpenSLO v1."""
+        """Add a finding: not OpenSLO v1."""
         self.append(node.says("invalid", message))
 
     def unsupported(self, node: Node, message: str) -> None:
-        """It is, but jmxlake cannot do it."""
+        """Add a finding: not supported by jmxlake."""
         self.append(node.says("unsupported", message))
 
     def note(self, node: Node, message: str) -> None:
-        """It has no effect here."""
+        """Add a finding: without effect in jmxlake."""
         self.append(node.says("note", message))
 
 
 class MalformedError(Exception):
-    """A text that is no YAML within the limits; holds the finding."""
+    """A text is not YAML within the limits; has the finding."""
 
     def __init__(
         self, file: str, message: str, line: int | None = None, column: int | None = None
@@ -118,22 +118,22 @@ class MalformedError(Exception):
 
 
 def worst(findings: Iterable[Finding]) -> Kind | None:
-    """The worst kind among findings."""
+    """Return the worst kind among findings."""
     kinds = {finding.kind for finding in findings}
     return next((kind for kind in EXIT_CODES if kind in kinds), None)
 
 
 def documents(text: str, file: str) -> list[tuple[Node, Findings]]:
-    """The objects of a text, each with what is wrong with its keys.
+    """Return the objects of a text, each with findings about its keys.
 
-    A text has several YAML documents, and each is an object or a list of objects.
+    A text has one or more YAML documents, and each is an object or a list of objects.
 
     Args:
         text: The YAML.
-        file: Its name in findings.
+        file: Name of the file in findings.
 
     Raises:
-        MalformedError: It is no YAML within the limits of ``strict_yaml``.
+        MalformedError: The text is not YAML within the limits of ``strict_yaml``.
     """
     try:
         roots = strict_yaml.compose(text, file, "last")
@@ -151,12 +151,12 @@ def documents(text: str, file: str) -> list[tuple[Node, Findings]]:
 
 
 def read(path: Path, error: type[Exception], wanted: str) -> list[tuple[Node, Findings]]:
-    """The same of a file.
+    """Return the objects of a file, each with findings about its keys.
 
     Args:
         path: The file.
-        error: What is raised if it cannot be read, or is no YAML.
-        wanted: What to do about a file that cannot be read.
+        error: Class of the error for a file that cannot be read or is not YAML.
+        wanted: Advice for a file that cannot be read.
     """
     try:
         return documents(read_text(path), str(path))
@@ -167,7 +167,7 @@ def read(path: Path, error: type[Exception], wanted: str) -> list[tuple[Node, Fi
 
 
 def number(node: Node) -> float | None:
-    """A number, or None where it is none: neither is ``12:30``, nor infinity."""
+    """Return the number of a node. None for other values, such as ``12:30`` and infinity."""
     if node.tag not in {"int", "float"}:
         return None
     try:
@@ -178,13 +178,13 @@ def number(node: Node) -> float | None:
 
 
 def truth(node: Node) -> bool | None:
-    """A truth value, or None."""
+    """Return the truth value of a node, or None."""
     return node.text.lower() in {"true", "yes", "on", "y"} if node.tag == "bool" else None
 
 
 @dataclass(slots=True)
 class _Tree:
-    """Converts PyYAML's nodes; an alias becomes a node of its own."""
+    """Converts PyYAML's nodes; an alias becomes a separate node."""
 
     file: str
     findings: Findings = field(default_factory=Findings)
@@ -205,5 +205,5 @@ class _Tree:
             at = Node(self.file, below, mark.line + 1, mark.column + 1, "str", name)
             keys[name], entries[name], again = at, self.node(entry, below), name in keys
             if again:
-                self.findings.invalid(at, "the key is there twice")
+                self.findings.invalid(at, "duplicate key")
         return make("map", entries=entries, keys=keys)

@@ -1,4 +1,4 @@
-"""The choice of an engine: for gold on a path this process or Spark's workers, else Spark."""
+"""Choice of the engine: this process or Spark's workers for gold on a path, otherwise Spark."""
 
 from __future__ import annotations
 
@@ -23,28 +23,29 @@ if TYPE_CHECKING:
 
 
 _KNOWN: Final = re.compile(r"/|(file|memory|s3a?|gs|az|adl|abfss?)://")
-"""Places that delta-rs can open; in others it finds no table."""
+"""Places that delta-rs can open."""
 
 _PROBED: Final = (tables.RUNS, tables.PROGRESS, tables.SLI)
-"""If delta-rs reads these tables, it reads the lake."""
+"""Tables that show whether delta-rs can read a lake."""
 
 
 def engine_of(lake: Lake, options: Mapping[str, str], progress: Say, *, by_spark: bool) -> Engine:
-    """The engine that reads and writes the gold of a lake.
+    """Return the engine that reads and writes the gold of a lake.
 
-    It is Spark if delta-rs cannot open the lake, or if a Spark Connect server is set. With storage
-    options of delta-rs, Spark is never chosen instead.
+    It is Spark if delta-rs cannot open the lake, or if SPARK_REMOTE is set. Storage options of
+    delta-rs rule Spark out.
 
     Args:
         lake: The lake.
-        options: Storage options of delta-rs, beside those in the environment.
-        progress: Called with each step, as a line.
-        by_spark: Whether Spark runs the kernel.
+        options: Storage options of delta-rs, in addition to the environment.
+        progress: Receives each step, as a line.
+        by_spark: Run the kernel in Spark.
 
     Raises:
-        TableLogError: The log of a table names files outside it.
-        EngineError: Neither delta-rs nor Spark can open it, or delta-rs cannot with these options.
-        TableSchemaError: It needs a newer Delta than delta-rs has, and there is no Spark.
+        TableLogError: The log of a table refers to files outside the table.
+        EngineError: Neither delta-rs nor Spark can open the lake, or delta-rs cannot with these
+            options.
+        TableSchemaError: A table requires a newer Delta than delta-rs has, and Spark is missing.
     """
     in_catalog = lake.gold is not None or lake.bronze is not None
     # delta-rs cannot commit to a path that is mounted on Databricks.
@@ -58,13 +59,13 @@ def engine_of(lake: Lake, options: Mapping[str, str], progress: Say, *, by_spark
         except (EngineError, TableSchemaError, ModuleNotFoundError) as error:
             if options or util.find_spec("pyspark") is None:
                 raise
-            progress(f"Spark reads this lake, for delta-rs cannot: {error}")
+            progress(f"Spark reads this lake, because delta-rs cannot: {error}")
         else:
             return engine
     elif options:
         raise EngineError(
-            f"{lake.root}: Spark reads this lake, and has storage options of its own: leave out "
-            "delta-rs's (docs/engines.md)"
+            f"{lake.root}: Spark reads this lake and ignores storage options of delta-rs. Remove "
+            "them, and configure Spark (docs/engines.md)"
         )
     spark = start_spark(progress)
     from lakehouse.engines.spark_engine import SparkEngine  # noqa: PLC0415 - it imports Spark
@@ -73,7 +74,7 @@ def engine_of(lake: Lake, options: Mapping[str, str], progress: Say, *, by_spark
 
 
 def start_spark(progress: Say) -> SparkSession:
-    """Start Spark, or take the active session."""
+    """Start Spark, or return the active session."""
     progress("starting Spark")
     with quiet_jvm():
         return session()
@@ -81,8 +82,8 @@ def start_spark(progress: Say) -> SparkSession:
 
 def _on_path(lake: Lake, options: Mapping[str, str], progress: Say, *, by_spark: bool) -> Engine:
     if not _KNOWN.match(lake.root):
-        raise EngineError(f"{lake.root}: delta-rs knows no such storage")
-    # Imported late: platforms with Spark may lack delta-rs, and others lack Spark.
+        raise EngineError(f"{lake.root}: delta-rs does not support this storage scheme")
+    # Imported late: a platform can have only Spark, or only delta-rs.
     if not by_spark:
         from lakehouse.engines.local_engine import LocalEngine  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""Delta tables of a lake that is a path or a URI, by delta-rs: no Spark, no JVM."""
+"""Delta tables of a lake on a path or URI, opened with delta-rs."""
 
 import datetime as dt
 import hashlib
@@ -25,6 +25,7 @@ from lakehouse.core import missing_files
 from lakehouse.core.delta_rs import check_count, check_readable, explained, open_table, url_of
 from lakehouse.core.lake import Lake
 from lakehouse.core.periods import Period
+from lakehouse.engines.engine import instant_of
 from lakehouse.errors import LakeNotFoundError, TableSchemaError
 from lakehouse.kernel import arrow_types
 from lakehouse.tables import Column, Table, paths
@@ -33,7 +34,7 @@ _INSTANT: Final = pa.timestamp("us", "UTC")
 _CHUNK: Final = 1 << 20
 _ASKED_AT_ONCE: Final = 8
 _PATTERN: Final = re.compile(r"[*?\[]")
-"""DuckDB takes a path with one of these for a pattern."""
+"""Characters that make a path a pattern for DuckDB."""
 _SPARK_PATTERN: Final = re.compile(r"[*?\[\]{}\\]")
 
 
@@ -41,9 +42,9 @@ class File(NamedTuple):
     """A live file of a table.
 
     Attributes:
-        place: A path on this machine, which is no pattern to DuckDB.
-        written: When it was written, microseconds.
-        keys: Values of its partition columns, as text.
+        place: Local path that is not a pattern for DuckDB.
+        written: Modification time (µs).
+        keys: Values of the partition columns, as text.
     """
 
     place: str
@@ -52,12 +53,12 @@ class File(NamedTuple):
 
 
 class Store:
-    """The tables of a lake.
+    """Tables of a lake.
 
     Args:
-        lake: A lake whose tables all lie below its root.
-        options: Storage options of delta-rs, beside those in the environment.
-        cache: Folder for files that do not lie on this machine.
+        lake: A lake with all tables below its root.
+        options: Storage options of delta-rs, in addition to the environment.
+        cache: Folder for copies of remote files.
 
     Raises:
         LakeNotFoundError: The lake has tables in a catalog.
@@ -66,7 +67,7 @@ class Store:
     def __init__(self, lake: Lake, options: Mapping[str, str], cache: Path) -> None:
         if lake.gold is not None or lake.bronze is not None:
             raise LakeNotFoundError(
-                f"{lake.gold or lake.bronze}: only Spark reads catalogs; use --engine spark"
+                f"{lake.gold or lake.bronze}: only Spark reads catalogs. Use --engine spark"
             )
         self._lake, self._cache = lake, cache
         self._checked: set[tuple[str, str, int]] = set()
@@ -76,27 +77,27 @@ class Store:
         self.options = dict(options)
 
     def url(self, table: Table) -> str:
-        """Where a table lies."""
+        """Return the path or URI of a table."""
         return f"{self._lake.root.rstrip('/')}/{table.path}"
 
     def folders(self) -> list[str]:
-        """Return the folders of the lake on this machine, with links resolved; none of a bucket."""
+        """Return the local folders of the lake, with links resolved. Empty for a bucket."""
         root = self._lake.root
         if root.startswith("file://"):
             root = str(paths.folder_of(root))
         elif "://" in root:
             return []
-        # A layer's or a table's folder may be a link to another disk.
+        # The folder of a layer or a table can be a link to another disk.
         every = (*tables.BRONZE, tables.METRIC_DEFINITIONS, *tables.GOLD, *tables.ROLLUP_STATE)
         below = ("", "bronze", "gold", *(table.path for table in every))
         return sorted({str(Path(root, one).resolve()) for one in below})
 
     def find(self, table: Table, version: int | None = None) -> DeltaTable | None:
-        """A table, as it is now or as of a version; None where there is none.
+        """Return a table at a version. None if the table does not exist.
 
         Raises:
-            TableLogError: Its log names files outside the table.
-            TableSchemaError: Its files cannot be read without a newer Delta.
+            TableLogError: The log refers to files outside the table.
+            TableSchemaError: The files require a newer Delta.
         """
         with explained(self.url(table)):
             try:
@@ -110,10 +111,10 @@ class Store:
             return delta
 
     def open(self, table: Table, version: int | None = None) -> DeltaTable:
-        """A table, as it is now or as of a version.
+        """Return a table at a version.
 
         Raises:
-            TableNotFoundError: There is none.
+            TableNotFoundError: The table does not exist.
         """
         found = self.find(table, version)
         if found is None:
@@ -121,10 +122,10 @@ class Store:
         return found
 
     def is_unchanged(self) -> bool:
-        """Whether the tables that were opened since this was last False are still as they were.
+        """Return True if the tables opened since the last False have not changed.
 
-        It asks the store for two files of each log and reads none. Tables of another id with the
-        same number of commits are taken for changed by the time and size of the newest.
+        Only the metadata of two files per log is read. Time and size of the newest commit reveal
+        a replaced table with the same number of commits.
         """
         opened = dict(self._opened)
         with explained(self._lake.root):
@@ -139,21 +140,21 @@ class Store:
             self._opened.clear()
         return same
 
-    def files(self, delta: DeltaTable, by: str, between: Period | None) -> list[File]:
-        """The files of a table that may hold rows of a span; those elsewhere are copied here.
+    def files(self, table: Table, delta: DeltaTable, between: Period | None) -> list[File]:
+        """Return the files that can have rows of a period. Remote files are copied first.
 
         Args:
+            table: Declaration of the table.
             delta: The table.
-            by: The column that holds a row's instant.
-            between: The span; None: all.
+            between: The period. None means all files.
 
         Raises:
-            MissingFilesError: One of them is gone.
+            MissingFilesError: A file does not exist.
         """
         with explained(delta.table_uri):
-            actions, keys = _chosen(delta, by, between)
+            actions, keys = _chosen(table, delta, between)
             paths_, written = (actions[one].to_pylist() for one in ("path", "modification_time"))
-            has_counts = "num_records" in actions.column_names  # no file has any statistics
+            has_counts = "num_records" in actions.column_names  # absent if no file has statistics
             counts = actions["num_records"].to_pylist() if has_counts else [None] * len(written)
             rows = zip(paths_, written, counts, *keys, strict=True)
             try:
@@ -166,24 +167,24 @@ class Store:
                     missing_files.refuse(delta, url_of(delta))
                 raise
 
-    def places(self, delta: DeltaTable, by: str, between: Period) -> list[str]:
-        """Where files lie that may hold rows of a span, for Spark, which takes names for patterns.
+    def places(self, table: Table, delta: DeltaTable, between: Period) -> list[str]:
+        """Return the paths of files that can have rows of a period, as patterns for Spark.
 
         Raises:
-            TableSchemaError: A file is not in the folder of its date, by which Spark knows it.
+            TableSchemaError: A file is not in the folder of its date, so Spark would misdate it.
         """
         with explained(delta.table_uri):
-            actions, (dates,) = _chosen(delta, by, between)
+            actions, (dates,) = _chosen(table, delta, between)
         url, found = url_of(delta), []
         for path, date in zip(actions["path"].to_pylist(), dates, strict=True):
             name = paths.below_table(path)
             if not name.startswith(f"date={date}/"):
-                raise TableSchemaError(f"{url}: {name} is not in date={date}/; use --engine local")
+                raise TableSchemaError(f"{url}: {name} is not in date={date}/. Use --engine local")
             found.append(_SPARK_PATTERN.sub(r"\\\g<0>", f"{url}/{name}"))
         return found
 
     def _near(self, delta: DeltaTable, path: str, rows: int | None) -> str:
-        """A file's place on this machine, with as many rows as its log says."""
+        """Return the local path of a file, after a check of its number of rows."""
         url, name = url_of(delta), paths.below_table(path)
         digest = hashlib.sha256(f"{url}/{name}".encode()).hexdigest()
         place, near = Path(url, name), self._cache / f"{digest}.parquet"
@@ -196,14 +197,14 @@ class Store:
                 near.parent.mkdir(parents=True, exist_ok=True)
                 near.symlink_to(place)
             place = near
-        place.stat()  # DuckDB would name the file, and not what to do
+        place.stat()  # DuckDB's error would not have advice
         if rows is not None and str(place) not in self._counted:
             check_count(url, name, pq.read_metadata(place).num_rows, rows)
             self._counted.add(str(place))
         return str(place)
 
     def _copy(self, delta: DeltaTable, path: str, near: Path) -> None:
-        """Copy a file once, as files of Delta never change."""
+        """Copy a file once, because files of Delta never change."""
         near.parent.mkdir(parents=True, exist_ok=True)
         part = near.with_name(f"{near.name}.{threading.get_ident()}")
         file = DeltaStorageHandler(delta.table_uri, self.options).open_input_file(path)
@@ -215,9 +216,9 @@ class Store:
 def _log_end(
     store: DeltaStorageHandler, table: Table, version: int | None
 ) -> tuple[int, int] | None:
-    """When a table's commit of that version was written, and its size; None: it is not the newest.
+    """Return time and size of a table's commit. None if it is not the newest commit.
 
-    A version that is None stands for a table that is not there.
+    The version None means that the table did not exist.
     """
     newest = -1 if version is None else version
     name = f"{table.path}/_delta_log/{{:020}}.json"
@@ -231,13 +232,13 @@ def _log_end(
 
 
 def _chosen(
-    delta: DeltaTable, by: str, between: Period | None
+    table: Table, delta: DeltaTable, between: Period | None
 ) -> tuple[pa.Table, list[list[str | None]]]:
-    """The files that may hold rows of a span, and the values of each partition column."""
+    """Return the files that can have rows of a period, and the values of partition columns."""
     actions = pa.table(delta.get_add_actions(flatten=True))
     if between is not None:
-        actions = _may_hold(actions, by, between)
-    # As text: not every date of Delta is one of Python's.
+        actions = _may_hold(actions, instant_of(table.column_names), between)
+    # As text, because Python cannot represent every date of Delta.
     keys = [
         actions[f"partition.{key}"].cast(pa.string()).to_pylist()
         for key in delta.metadata().partition_columns
@@ -246,8 +247,8 @@ def _chosen(
 
 
 def _may_hold(actions: pa.Table, by: str, between: Period) -> pa.Table:
-    """The files that may hold rows of a span, as far as their statistics say."""
-    cut_off = dt.timedelta(milliseconds=1)  # delta-rs cuts greatest values off behind them
+    """Return the files that can have rows of a period, by their statistics."""
+    cut_off = dt.timedelta(milliseconds=1)  # delta-rs truncates maxima to milliseconds
     last_day = (between.end - dt.timedelta(microseconds=1)).date()
     for name, is_inside, limit in (
         ("partition.date", pc.greater_equal, between.start.date()),
@@ -262,21 +263,21 @@ def _may_hold(actions: pa.Table, by: str, between: Period) -> pa.Table:
 
 
 def stored(column: Column) -> pa.Field:
-    """A column as it is written."""
+    """Return the Arrow field of a stored column."""
     kind = arrow_types.of(column.type, _INSTANT)
     return pa.field(column.name, kind, column.nullable, {"comment": column.comment})
 
 
 def stored_schema(table: Table) -> pa.Schema:
-    """The schema that a table is created with."""
+    """Return the schema for the creation of a table."""
     return pa.schema([stored(column) for column in table.columns])
 
 
 def row_schema(table: Table) -> pa.Schema:
-    """The schema of a table's rows: the comments are those of the version that created it."""
+    """Return the schema of rows, without comments, which are set at creation."""
     return pa.schema([stored(column).remove_metadata() for column in table.columns])
 
 
 def schema_mode(table: Table, delta: DeltaTable) -> Literal["merge"] | None:
-    """How rows of the declared columns are written: where a table has others, these are null."""
+    """Return "merge" if a table has undeclared columns, which are null in new rows."""
     return "merge" if table.undeclared(one.name for one in delta.schema().fields) else None

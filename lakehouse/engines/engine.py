@@ -1,11 +1,13 @@
-"""The protocol of an engine: Spark, or delta-rs and DuckDB without it.
+"""Protocol of an engine: Spark, or DuckDB with delta-rs.
 
-An engine reads and writes tables, runs SELECTs over relations, and computes batches. Planning,
-lease, progress, tidying and verify are written once on top of it (see ``relation``).
+An engine reads and writes tables, runs SELECTs over relations (see ``relation``) and computes
+batches. Planning, lease, progress, compaction and ``verify`` are written once on top of it.
 """
 
 import datetime as dt
+import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Final, NamedTuple, Protocol
 
 import pyarrow as pa
@@ -14,10 +16,9 @@ from lakehouse import tables
 from lakehouse.core.lake import Lake, Version
 from lakehouse.core.missing_files import MissingFile
 from lakehouse.core.periods import HOUR_US, Period, micros
-from lakehouse.engines.costs import PartDone
 from lakehouse.engines.packets import Cost
 from lakehouse.engines.relation import Relation, Rows, select
-from lakehouse.engines.rollup_batches import Batch
+from lakehouse.engines.rollup_batches import Batch, Bronze
 from lakehouse.kernel.run_in_duckdb import Program
 from lakehouse.tables import Table
 
@@ -25,7 +26,7 @@ _INSTANTS: Final = ("start", "started_at", "hour", "window_start", "period_start
 
 
 class LeaseRow(NamedTuple):
-    """The one row of gold/lease; instants in microseconds."""
+    """The only row of gold/lease; instants in microseconds."""
 
     id: str | None = None
     holder: str | None = None
@@ -33,26 +34,14 @@ class LeaseRow(NamedTuple):
     until: int | None = None
 
 
-Staged = Mapping[str, Rows]
-"""The rows that the kernel made of a batch, for each table of gold that has any, by the table's
-name and with its columns in their order."""
-
-
-class ComputedBatch(NamedTuple):
-    """What the kernel made of a batch, and what each part of it cost."""
-
-    staged: Staged
-    costs: Sequence[Cost]
-
-
 class Detail(NamedTuple):
     """Delta's metadata of a table.
 
     Attributes:
-        id: Its id.
-        properties: Its properties.
-        columns: Names and types of its columns, as Spark writes types.
-        version: Its newest version; None where the engine would need a further query for it.
+        id: Table ID.
+        properties: Table properties.
+        columns: Column types, as Spark writes them, by name.
+        version: Newest version. None if the engine would need another query for it.
     """
 
     id: str
@@ -61,14 +50,91 @@ class Detail(NamedTuple):
     version: int | None = None
 
 
+class Remark(str):
+    """An unusual step, as a sentence. Other steps are a few words."""
+
+    __slots__ = ()
+
+
+class PartDone(NamedTuple):
+    """Progress of a batch: a part is computed.
+
+    Attributes:
+        label: Name of the batch, such as "batch 3 of 24".
+        part: Number of computed parts.
+        parts: Number of all parts.
+        rows: Rows of bronze/runs in the computed parts.
+    """
+
+    label: str
+    part: int
+    parts: int
+    rows: int
+
+
+Step = Callable[[str | PartDone], None]
+"""Receives each completed step, and the progress of a batch."""
+
+Staged = Mapping[str, Rows]
+"""Rows computed for a batch, by table of gold; columns in the table's order. Empty tables are
+absent."""
+
+
+class ComputedBatch(NamedTuple):
+    """Rows computed for a batch, and the cost of each part."""
+
+    staged: Staged
+    costs: Sequence[Cost]
+
+
+class Costs(NamedTuple):
+    """Cost of a batch or of a rollup. All fields are None if no part was computed.
+
+    Attributes:
+        parts: Number of computed parts.
+        computed_rows: Rows of bronze/runs in them.
+        part_seconds: Total time of the parts in their workers.
+        longest_part_seconds: Time of the slowest part.
+        skew: Time of the slowest part divided by the time of the median part; the maximum of
+            several batches.
+        peak_bytes: Peak memory of the DuckDB of a part.
+    """
+
+    parts: int | None = None
+    computed_rows: int | None = None
+    part_seconds: float | None = None
+    longest_part_seconds: float | None = None
+    skew: float | None = None
+    peak_bytes: int | None = None
+
+    @classmethod
+    def of_parts(cls, costs: Sequence[Cost]) -> "Costs":
+        """Return the cost of a batch from the costs of its parts."""
+        if not costs:
+            return cls()
+        rows, seconds, peaks = zip(*costs, strict=True)
+        longest = max(seconds)
+        skew = longest / statistics.median(seconds)
+        return cls(len(costs), sum(rows), sum(seconds), longest, skew, max(peaks))
+
+    @classmethod
+    def of_batches(cls, batches: Iterable["Costs"]) -> "Costs":
+        """Return the cost of a rollup from the costs of its batches."""
+        computed = [costs for costs in batches if costs.parts is not None]
+        if not computed:
+            return cls()
+        parts, rows, seconds, longest, skews, peaks = zip(*computed, strict=True)
+        return cls(sum(parts), sum(rows), sum(seconds), max(longest), max(skews), max(peaks))
+
+
 class Engine(Protocol):
     """Reads and writes the tables of one lake, and runs the kernel.
 
     Attributes:
-        lake: Where the tables are.
-        writer: The committer to gold: delta-rs or Spark.
-        at_once: Tables that are written side by side.
-        scratch: Tables below gold that the engine keeps for itself; they are tidied, too.
+        lake: The lake.
+        writer: Committer to gold: delta-rs or Spark.
+        at_once: Number of tables to write at the same time.
+        scratch: The engine's own tables below gold; they are compacted as well.
     """
 
     lake: Lake
@@ -78,28 +144,28 @@ class Engine(Protocol):
 
     @property
     def most_rows(self) -> int:
-        """Rows of bronze/runs that a batch has by default."""
+        """Default maximum of bronze/runs rows in a batch."""
 
     @property
     def cores(self) -> int:
-        """The number of parts that the engine computes at once."""
+        """Number of parts that the engine computes at the same time."""
 
     # Metadata
 
     def detail(self, table: Table) -> Detail | None:
-        """Delta's metadata of a table; None: there is no table.
+        """Return Delta's metadata of a table. None if the table does not exist.
 
         Raises:
-            TableSchemaError: It needs a newer Delta than this engine has.
+            TableSchemaError: The table requires a newer Delta than this engine has.
         """
 
     def commits(self, table: Table, most: int) -> list[Version]:
-        """The newest versions that the log still holds, at most so many, newest first."""
+        """Return up to ``most`` of the newest versions in the log, newest first."""
 
     def is_unchanged(self) -> bool:
-        """Whether the tables that were read since this was last False are still as they were.
+        """Return True if the tables read since the last False have not changed.
 
-        An engine that cannot find out cheaply returns False.
+        An engine that cannot check this cheaply returns False.
         """
 
     # Reading
@@ -112,156 +178,167 @@ class Engine(Protocol):
         between: Period | None = None,
         inserted: range | None = None,
     ) -> Relation:
-        """A table, as it is now or as of a version, or what was inserted into it.
+        """Return the rows of a table at a version, or the rows that versions inserted.
 
-        With further columns where they can be made: ``epoch_hour`` (BIGINT, hours since 1970 of the
-        first of ``start``, ``started_at``, ``hour``, ``window_start``, ``period_start`` and ``at``
-        that it has, no earlier than 1970 and no later than ``periods.LAST``) and ``misdated``
-        (BOOLEAN, for tables with ``date`` and ``start``: the date is not that of the start, or the
-        start is no instant from ``periods.FIRST`` to ``periods.LAST``); of bronze's such tables,
-        unless ``inserted``, also ``written`` (BIGINT:
-        when the row's file was last modified).
+        Derived columns are added where possible. ``epoch_hour`` (BIGINT, hours since 1970) is the
+        hour of the first present column of ``start``, ``started_at``, ``hour``, ``window_start``,
+        ``period_start`` and ``at``, clamped to 1970 and ``periods.LAST``. ``misdated`` (BOOLEAN,
+        for tables with ``date`` and ``start``) marks rows whose date is not the start's date, or
+        whose start is outside ``periods.FIRST`` to ``periods.LAST``. ``written`` (BIGINT, for such
+        tables of bronze, without ``inserted``) is the modification time of the row's file.
 
         Args:
             table: The table.
-            version: None: as it is now.
-            between: Only rows whose instant and ``date`` lie in it. Files and row groups beyond are
-                not read.
-            inserted: Instead the rows that these versions inserted. Compaction and deletions are no
-                inserts.
+            version: Version to read. None means the newest.
+            between: Period of the rows, by instant and ``date``. Other files and row groups are
+                skipped.
+            inserted: Versions whose inserts to read. Compaction and deletions are not inserts.
 
         Raises:
-            TableNotFoundError: There is no such table.
-            LogExpiredError: A commit of ``inserted``, or a file it wrote, is gone; ``collect`` or
-                ``write`` may raise it, too.
+            TableNotFoundError: The table does not exist.
+            LogExpiredError: A commit of ``inserted``, or a file of it, no longer exists.
+                ``collect`` and ``write`` can also raise it.
         """
 
     def collect(self, rows: Rows) -> pa.Table:
-        """Rows of a relation."""
+        """Return the rows of a relation as a table in memory."""
 
     # Writing
 
     def define(self, table: Table) -> Detail | None:
-        """Create a table of gold as it is declared, or add the columns that it lacks.
+        """Create a table of gold as declared, or add its missing columns.
 
-        Added columns are nullable, whatever their declaration says.
+        Added columns are nullable, even if they are declared NOT NULL.
 
         Returns:
-            Its metadata before; None: there was no table.
+            Metadata before the change. None if the table did not exist.
         """
 
     def set_properties(self, table: Table, properties: Mapping[str, str]) -> None:
         """Set properties of a table, in one commit."""
 
     def write(self, table: Table, rows: Rows | None, where: str | None = None) -> None:
-        """Write rows in one commit: append them, or replace those that ``where`` names by them.
+        """Write rows in one commit: append them, or replace the rows that match ``where``.
 
         Args:
             table: A table of gold.
-            rows: Rows with the table's columns, by name; None: no rows, so that those that
-                ``where`` names are deleted.
-            where: A predicate over the table's own columns, made by ``engines.replace_where``:
-                comparisons and IN lists with string literals (for dates and instants too), AND, OR,
-                NOT. An empty one is never given.
+            rows: Rows with the table's columns, by name. None deletes the rows that match
+                ``where``.
+            where: Condition on the table's own columns, made of comparisons and IN lists with
+                string literals (also for dates and instants), AND, OR and NOT. Never empty.
 
         Raises:
-            LeaseLostError: Another writer changed the table meanwhile.
+            LeaseLostError: Another writer changed the table at the same time.
         """
 
     def rebuild(self, table: Table, rows: Relation) -> None:
-        """Make a table of gold of rows, as it is declared, in one commit.
+        """Replace a table of gold, as declared, in one commit. A missing table is created.
 
-        Old rows, columns and partitions are gone. A missing table is created.
+        The old rows, columns and partitions are removed.
 
         Raises:
-            LeaseLostError: Another writer changed the table meanwhile.
+            LeaseLostError: Another writer changed the table at the same time.
         """
 
     def drop(self, table: Table) -> None:
-        """Remove a table of gold that nothing reads any more."""
+        """Remove a table of gold that is no longer read."""
 
     def missing_files(self, table: Table) -> list[MissingFile]:
-        """The live files of a table that its store does not have, by one listing of the table.
+        """Return the live files of a table that do not exist, after one listing of the table.
 
-        Spark cannot list them: it returns none.
+        Spark cannot list them and returns an empty list.
         """
 
     def drop_missing_files(self, table: Table) -> None:
         """Remove such files from the table's log, in one commit."""
 
     def swap(self, seen: LeaseRow, wanted: LeaseRow, *, first: bool = False) -> bool:
-        """Change gold/lease to ``wanted`` if its row is still ``seen``; False where it is not.
+        """Change gold/lease to ``wanted`` if its row is still ``seen``. Return True if it was.
 
-        Of two at the same instant only one gets True. Compared are ``id`` and ``until``.
+        Of two simultaneous calls only one returns True. ``id`` and ``until`` are compared.
 
         Args:
-            seen: The row as it was read.
-            wanted: The row to write.
-            first: The table had no row: insert it, if it still has none.
+            seen: Row as it was read.
+            wanted: Row to write.
+            first: Insert the row, if the table still has no row.
         """
 
     def tidy(self, table: Table) -> None:
-        """Set the declared properties where they differ; compact; vacuum."""
+        """Set declared properties that differ, then compact and vacuum."""
 
     # The kernel
 
     def compute(
         self, batch: Batch, program: Program, label: str, step: Callable[[PartDone], None]
-    ) -> ComputedBatch:
-        """Run the kernel over a batch's hours and stage its rows; gold's tables do not change.
+    ) -> AbstractContextManager[ComputedBatch]:
+        """Run the kernel over the hours of a batch, and keep its rows until the context ends.
 
-        It reads rows of bronze at the versions of the batch, without misdated ones, in the calls
-        and parts of ``batch.calls``.
+        The engine reads bronze at the versions of the batch, without misdated rows, in the calls
+        and parts of ``batch.calls``. Tables of gold do not change.
 
         Args:
             batch: The batch.
             program: The kernel.
-            label: What the batch is, such as "batch 3 of 24"; Spark shows it with its jobs.
-            step: Called with each part that is computed, or with several at once.
+            label: Name of the batch, such as "batch 3 of 24". Spark shows it with its jobs.
+            step: Receives the progress after one or more parts.
 
         Raises:
-            LakehouseError: The kernel failed: one line with cluster, hour, piece and statement.
+            LakehouseError: The kernel failed. One line with cluster, hour, piece and statement.
         """
 
 
 def instant_of(columns: Iterable[str]) -> str:
-    """The column that says when a row is; empty where there is none."""
+    """Return the column with the instant of a row. Empty if there is none."""
     return next((name for name in _INSTANTS if name in columns), "")
 
 
 def ask(engine: Engine, sql: str, **given: Rows) -> list[tuple[Any, ...]]:
-    """The rows of a query."""
+    """Return the rows of a query."""
     found = engine.collect(select(sql, **given))
     return list(zip(*(column.to_pylist() for column in found.columns), strict=True))
 
 
 def newest_progress(engine: Engine) -> pa.Table:
-    """The newest row of gold/progress, with the columns that it has; no row: nothing is rolled up.
+    """Return the newest row of gold/progress, with its columns. Empty before the first rollup.
 
     Raises:
-        TableNotFoundError: There is no gold yet.
+        TableNotFoundError: Gold does not exist.
     """
     newest = "SELECT * FROM {rows} r ORDER BY r.finished_at DESC LIMIT 1"
     return engine.collect(select(newest, rows=engine.rows(tables.PROGRESS)))
 
 
 def in_hours(hours: Iterable[dt.datetime]) -> str:
-    """The condition that a row of a relation ``r`` lies in one of some hours."""
+    """Return the condition that a row ``r`` of a relation is in one of some hours."""
     chosen = sorted(set(hours))
     dates = ", ".join(dict.fromkeys(f"DATE '{hour:%Y-%m-%d}'" for hour in chosen))
     numbers = ", ".join(str(micros(hour) // HOUR_US) for hour in chosen)
     return f"r.date IN ({dates}) AND r.epoch_hour IN ({numbers})"
 
 
-SETS: Final = (
-    "SELECT DISTINCT m.cluster, m.set AS members, m.topic, m.partitions, m.clients "
-    "FROM {sets} m JOIN (SELECT DISTINCT r.cluster, r.members FROM {runs} r "
-    "WHERE r.members IS NOT NULL) n ON n.cluster = m.cluster AND n.members = m.set"
-)
-"""Member sets that runs name: columns of the kernel's input ``sets``."""
-
-
 def span_of(hours: Iterable[dt.datetime]) -> Period:
-    """From the first of some hours to the end of the last."""
+    """Return the period from the first of some hours to the end of the last."""
     chosen = sorted(hours)
     return Period(chosen[0], chosen[-1] + dt.timedelta(hours=1))
+
+
+def bronze_of(engine: Engine, batch: Batch) -> Bronze:
+    """Return the rows of bronze for the hours of a batch."""
+    at, span = batch.versions, span_of(batch.units.hours)
+    return Bronze(
+        engine.rows(tables.RUNS, at.runs, between=span),
+        engine.rows(tables.SCRAPES, at.scrapes, between=span),
+        named_sets(engine, batch),
+    )
+
+
+def named_sets(engine: Engine, batch: Batch) -> Relation:
+    """Return the member sets that runs of a batch refer to, with the columns of ``sets``."""
+    span = span_of(batch.units.hours)
+    return select(
+        "SELECT DISTINCT m.cluster, m.set AS members, m.topic, m.partitions, m.clients "
+        "FROM {sets} m JOIN (SELECT DISTINCT r.cluster, r.members FROM {runs} r "
+        "WHERE r.members IS NOT NULL) n ON n.cluster = m.cluster AND n.members = m.set",
+        sets=engine.rows(tables.MEMBERS, batch.versions.members),
+        runs=engine.rows(tables.RUNS, batch.versions.runs, between=span),
+    )

@@ -1,7 +1,7 @@
-"""Reads gold: rows over a period, of hours or of the finest windows; its subjects and last weeks.
+"""Reader of gold: rows of a period, of hours or of 5-minute windows; subjects and the last week.
 
-Days and weeks are sums of hours, computed by readers. Rows are relations of an engine: queries use
-the SQL that ``engines.engine`` describes, with instants in microseconds.
+Readers sum hours to days and weeks. Rows are relations of an engine; queries use the SQL described
+in ``engines.relation``, with instants in microseconds.
 """
 
 import datetime as dt
@@ -24,10 +24,10 @@ from lakehouse.tables.table import HOUR, WINDOW_START
 Row = dict[str, Any]
 
 EXACT: Final = "DECIMAL(38,6)"
-"""Sums of doubles depend on their order, and would differ after a re-run; sums of these do not."""
+"""Type for sums of doubles: a sum of doubles depends on their order, and differs after a re-run."""
 
 _COMBINED: Final = {"sum": "sum", "max": "max", "min": "min", "any": "max"}
-"""How windows are combined; ``mean`` and ``first`` are not combined here."""
+"""Aggregation of windows by ``Column.over``; ``mean`` and ``first`` are not aggregated here."""
 
 _SPECIAL: Final = re.compile(r"([\x00-\x1f{}\\])")
 """Characters that engines read differently."""
@@ -41,11 +41,11 @@ _GOOD_THROUGHOUT: Final = f"good_us = {HOUR_US} AND bad_high_us = 0"
 
 @dataclass(frozen=True, slots=True)
 class GoldRows:
-    """Where gold is. Its rows of hours have ``window_start`` too, so that queries take both kinds.
+    """Rows of gold. Rows of hours also have ``window_start``, so that queries accept both kinds.
 
     Attributes:
-        engine: The engine that reads it.
-        window_us: Length of its finest windows.
+        engine: Engine of the lake.
+        window_us: Length of the 5-minute windows (µs).
     """
 
     engine: Engine
@@ -53,48 +53,48 @@ class GoldRows:
     _kept: list[dt.date] = field(default_factory=list, compare=False, repr=False)
 
     def ask(self, sql: str, **given: Rows) -> list[Row]:
-        """The rows of a SELECT over rows, which it names in braces."""
+        """Return the rows of a SELECT; it names its sources in braces."""
         found: list[Row] = self.engine.collect(select(sql, **given)).to_pylist()
         return found
 
     def hours(self, table: tables.Table, period: Period) -> Relation:
-        """Rows of the table itself that begin in a period: those of hours."""
+        """Return the rows of hours that start in a period."""
         rows = self.engine.rows(table, between=period)
         if table.start != HOUR.name:
             return rows
         return select(f"SELECT r.*, r.{HOUR.name} AS {_START} FROM {{rows}} r", rows=rows)
 
     def windows(self, table: tables.Table, period: Period) -> Relation:
-        """Rows of the finest windows that begin in a period.
+        """Return the rows of 5-minute windows that start in a period.
 
         Raises:
-            PeriodError: Gold does not keep them any more.
+            PeriodError: Gold has deleted these windows.
         """
         if not self.are_kept(period.start.date()):
             raise PeriodError(
-                f"{self.engine.lake.root}: of {period.start:%Y-%m-%d} gold keeps whole hours "
-                "alone, and this needs its finest windows; ask for a later period"
+                f"{self.engine.lake.root}: gold has only whole hours for {period.start:%Y-%m-%d}. "
+                "Choose a later period, which has 5-minute rows"
             )
         finest = tables.WINDOWS[table.name]
         rows = self.engine.rows(finest, between=period)
         return self._with_good_hours(rows, period) if table is tables.SLI else rows
 
     def whole(self, table: tables.Table, period: Period) -> Relation:
-        """Rows of hours if the period is made of whole hours, else of finest windows."""
+        """Return rows of hours for a period of whole hours, otherwise rows of 5-minute windows."""
         return self.hours(table, period) if is_hourly(period) else self.windows(table, period)
 
     def after(self, table: tables.Table, period: Period) -> Relation:
-        """Rows that start as a period ends; their spill may lie within the period."""
+        """Return rows that start at the end of a period; their carry-over can be within it."""
         end_us = micros(period.end)
-        if end_us % HOUR_US == 0:  # an hour's row says what its first window says
+        if end_us % HOUR_US == 0:  # an hour's row equals its first window's row
             return self.hours(table, Period.of((end_us, end_us + HOUR_US)))
         return self.windows(table, Period.of((end_us, end_us + self.window_us)))
 
     def are_kept(self, since: dt.date) -> bool:
-        """Whether there are finest windows from a date on, as far as there are hours."""
+        """Return True if gold has the 5-minute windows of all its hours from a date."""
         if any(since >= known for known in self._kept):
             return True
-        try:  # every attempt to read has a row
+        try:  # each scrape has a row
             hours = self.engine.rows(tables.COVERAGE)
             windows = self.engine.rows(tables.WINDOWS[tables.COVERAGE.name])
         except TableNotFoundError:
@@ -111,7 +111,7 @@ class GoldRows:
         return kept
 
     def _with_good_hours(self, windows: Relation, period: Period) -> Relation:
-        """Add the windows of hours that were good throughout, of which gold/sli keeps the hour."""
+        """Add the windows of fully good hours, for which gold/sli stores only the hour."""
         first = instant(micros(period.start) // HOUR_US * HOUR_US)
         offsets = pa.table({"offset_us": pa.array(range(0, HOUR_US, self.window_us), pa.int64())})
         changed = {
@@ -134,56 +134,49 @@ class GoldRows:
 
 
 def window_of(engine: Engine) -> int:
-    """Length of gold's finest windows, seconds.
+    """Return the length of gold's 5-minute windows (seconds).
 
     Raises:
-        TableNotFoundError: There is no gold yet.
-        TableSchemaError: An older version rolled it up.
-        PeriodError: Nothing has been rolled up yet.
+        TableNotFoundError: Gold does not exist.
+        TableSchemaError: An older version made the last rollup.
+        PeriodError: Gold has no rollup.
     """
     found = newest_progress(engine)
-    # The version before did not note the tables; all else can be read.
+    # The previous version did not note the tables.
     if set(tables.PROGRESS.column_names) - {*found.column_names, "tables"}:
         raise TableSchemaError(
-            f"{engine.lake.root}: an older jmxlake rolled it up last; run jmxlake rollup first"
+            f"{engine.lake.root}: an older jmxlake made the last rollup. Run jmxlake rollup first"
         )
     if not found.num_rows:
-        root = engine.lake.root
-        raise PeriodError(f"{root}: nothing is rolled up there; run jmxlake rollup first")
+        raise PeriodError(f"{engine.lake.root}: gold has no data. Run jmxlake rollup first")
     return int(found["window_seconds"][0].as_py())
 
 
 def last_week(engine: Engine, now_us: int, zone: dt.tzinfo = dt.UTC) -> Period:
-    """The last ISO week of a time zone that has ended; in a lake's first week that one.
+    """Return the last complete ISO week of a time zone, or the first week of a new lake.
 
     Raises:
-        PeriodError: The lake has no subject yet.
+        PeriodError: The lake has no subject.
     """
-    return last_ended(*_seen(engine), instant(now_us), zone)
-
-
-def _seen(engine: Engine) -> tuple[dt.datetime, dt.datetime]:
-    """When any subject was seen first, and when any was seen last."""
     ends = "SELECT min(r.first_seen), max(r.last_seen) FROM {rows} r"
     ((first, last),) = ask(engine, ends, rows=engine.rows(tables.SUBJECTS))
     if last is None:
-        root = engine.lake.root
-        raise PeriodError(f"{root}: nothing was seen there yet; are the agents delivering?")
-    return instant(first), instant(last)
+        raise PeriodError(f"{engine.lake.root}: gold has no subject. Check that agents deliver")
+    return last_ended(instant(first), instant(last), instant(now_us), zone)
 
 
 def subjects(engine: Engine) -> list[Subject]:
-    """All of gold/subjects, in the order of their names."""
+    """Return all rows of gold/subjects, ordered by name."""
     rows = engine.collect(engine.rows(tables.SUBJECTS)).to_pylist(maps_as_pydicts="strict")
     known = [subject(row) for row in rows]
     return sorted(known, key=lambda one: (one.cluster, one.kind, [name or "" for name in one.key]))
 
 
 def clusters(engine: Engine) -> list[str]:
-    """The clusters of a lake.
+    """Return the clusters of a lake.
 
     Raises:
-        TableNotFoundError: There is no gold yet.
+        TableNotFoundError: Gold does not exist.
     """
     return sorted({one.cluster for one in subjects(engine)})
 
@@ -191,15 +184,15 @@ def clusters(engine: Engine) -> list[str]:
 def subjects_of(
     engine: Engine, cluster: str | None, how: str = "choose one by --cluster"
 ) -> tuple[str, list[Subject]]:
-    """A cluster of the lake and its subjects, past ones too.
+    """Return a cluster of the lake and its subjects, including past subjects.
 
     Args:
-        engine: Reads gold.
-        cluster: The cluster; None: the only one that there is.
-        how: How a reader chooses one, for the error.
+        engine: Engine of gold.
+        cluster: The cluster. None means the only cluster of the lake.
+        how: Advice on the choice of a cluster, for the error.
 
     Raises:
-        PeriodError: There is no such cluster, or there are several and none is named.
+        PeriodError: The lake does not have this cluster, or it has several and none is given.
     """
     known = subjects(engine)
     names = sorted({one.cluster for one in known})
@@ -209,23 +202,23 @@ def subjects_of(
         return str(cluster), [one for one in known if one.cluster == cluster]
     root = engine.lake.root
     if not names:
-        raise PeriodError(f"{root}: it has no data yet; are the agents delivering?")
+        raise PeriodError(f"{root}: gold has no data. Check that agents deliver")
     listed = ", ".join(display.line(name, display.NAME_LIMIT) for name in names)
-    raise PeriodError(f"{root}: it has these clusters: {listed}; {how}")
+    raise PeriodError(f"{root}: clusters of this lake: {listed}; {how}")
 
 
 def is_hourly(period: Period) -> bool:
-    """Whether a period is made of whole hours."""
+    """Return True if a period consists of whole hours."""
     return all(micros(end) % HOUR_US == 0 for end in (period.start, period.end))
 
 
 def summed(table: tables.Table, keys: Sequence[str], where: str = "true") -> str:
-    """The SELECT that aggregates rows of a table, ``{rows} r``, per keys.
+    """Return the SELECT that aggregates rows of a table, ``{rows} r``, by keys.
 
     Args:
         table: The table.
-        keys: Its columns to group by.
-        where: Which rows, as a condition on ``r``.
+        keys: Columns to group by.
+        where: Condition on ``r``.
     """
     chosen = [f"r.{name} AS {name}" for name in keys]
     for column in table.measures:
@@ -238,15 +231,15 @@ def summed(table: tables.Table, keys: Sequence[str], where: str = "true") -> str
 
 
 def before_window(before: str, high: str, seen: str) -> str:
-    """The part of the upper bound of a row ``r`` before its first window.
+    """Return the SQL of the part of a row's upper bound before its first window.
 
-    Rows of b88afb5's layout lack that part; for them it is the most that it may be.
+    Rows in the layout of b88afb5 lack it; for them it is the maximum.
     """
     return f"coalesce(r.{before}, greatest(0, r.{high} - r.{seen}))"
 
 
 def text(value: str) -> str:
-    """A text as an expression of SQL; no text can end its literal, or name a relation."""
+    """Return a text as an SQL expression that is safe for any text."""
     parts = (
         f"chr({ord(part)})" if _SPECIAL.fullmatch(part) else "'" + part.replace("'", "''") + "'"
         for part in _SPECIAL.split(value)
@@ -256,10 +249,10 @@ def text(value: str) -> str:
 
 
 def labels_in(labels: str) -> dict[str, str]:
-    """The labels of a series, of which gold/labelled has one text."""
+    """Return the labels of a series from the text in gold/labelled."""
     found: dict[str, str] = {}
     at = 0
-    # From one label to the next: a search would begin at each character of a text without labels.
+    # A search would restart at each character of a text without labels.
     while label := _LABEL.match(labels, at):
         key, value = (_ESCAPE.sub(r"\1", part) for part in label.groups())
         found[key], at = value, label.end() + 1
@@ -267,11 +260,11 @@ def labels_in(labels: str) -> dict[str, str]:
 
 
 def is_one_of(column: str, values: Iterable[str]) -> str:
-    """The condition that a column is one of some texts; false where there are none."""
+    """Return the condition that a column has one of some texts; false for none."""
     listed = ", ".join(map(text, values))
     return f"{column} IN ({listed})" if listed else "false"
 
 
 def is_same(column: str, value: str | None) -> str:
-    """The condition that a column has a value; None: that it is null."""
+    """Return the condition that a column has a value. None means null."""
     return f"{column} IS NULL" if value is None else f"{column} = {text(value)}"

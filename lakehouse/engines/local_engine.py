@@ -1,12 +1,15 @@
-"""A lake at a path or a URI, rolled up in this process by delta-rs and DuckDB: no Spark, no JVM."""
+"""Engine in this process for a lake on a path or URI: delta-rs and DuckDB, without a JVM."""
 
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,51 +25,38 @@ from lakehouse.core.delta_rs import explained, refresh
 from lakehouse.core.lake import Lake, Version
 from lakehouse.core.missing_files import MissingFile
 from lakehouse.core.periods import Period, instant
-from lakehouse.engines import local_kernel, local_relations
-from lakehouse.engines.costs import PartDone
+from lakehouse.engines import local_relations, packets
 from lakehouse.engines.delta_tables import Store, row_schema, schema_mode, stored, stored_schema
-from lakehouse.engines.engine import SETS, ComputedBatch, Detail, LeaseRow, instant_of, span_of
-from lakehouse.engines.relation import Relation, Rows, relation, select, source
-from lakehouse.engines.rollup_batches import Batch
-from lakehouse.errors import EngineError, LeaseLostError, LogExpiredError, one_line
+from lakehouse.engines.engine import ComputedBatch, Detail, LeaseRow, PartDone, bronze_of
+from lakehouse.engines.packets import Computed, Part
+from lakehouse.engines.relation import Relation, Rows, source
+from lakehouse.engines.rollup_batches import Batch, inputs, parts_of
+from lakehouse.errors import EngineError, LeaseLostError, one_line
 from lakehouse.kernel import arrow_types, run_in_duckdb
 from lakehouse.kernel.run_in_duckdb import KernelError, Program
 from lakehouse.tables import Table
 
 _MIB_A_PART: Final = 2_000
-"""Memory of this machine for each part at once: DuckDB takes 768 MB of it."""
+"""Memory per part that runs at the same time. DuckDB uses 768 MB of it."""
 
 _CHUNK: Final = 100_000
 _TRIES: Final = 10
 _COMMIT: Final = CommitProperties({"jmxlake": "rollup"})
-# With retries a commit may be later than the very next version.
+# With retries, other commits can come before it.
 _NEXT_COMMIT: Final = CommitProperties({"jmxlake": "rollup"}, max_commit_retries=0)
-_HUGE: Final = pa.decimal128(38, 0)
-
-
-def _only_query(duck: duckdb.DuckDBPyConnection, sql: str) -> duckdb.Statement:
-    """The statement of a text.
-
-    Raises:
-        duckdb.Error: It is not one SELECT.
-    """
-    statements = duck.extract_statements(sql)
-    if [one.type for one in statements] != [duckdb.StatementType.SELECT]:
-        raise duckdb.InvalidInputException(f"{len(statements)} statements, not one SELECT")
-    return statements[0]
 
 
 class LocalEngine:
-    """Reads and writes a lake by delta-rs, and runs the kernel in this process.
+    """Reads and writes a lake with delta-rs, and runs the kernel in this process.
 
     Args:
-        lake: A lake whose tables all lie below its root.
-        options: Storage options of delta-rs, beside those in the environment.
+        lake: A lake with all tables below its root.
+        options: Storage options of delta-rs, in addition to the environment.
     """
 
     writer = "delta-rs"
     at_once = 2
-    most_rows = 5_000_000  # a batch's rows of gold stay in memory
+    most_rows = 5_000_000  # the rows of gold of a batch stay in memory
     scratch: tuple[Table, ...] = ()
 
     def __init__(self, lake: Lake, options: Mapping[str, str] | None = None) -> None:
@@ -75,19 +65,17 @@ class LocalEngine:
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         self._store = Store(lake, options or {}, folder / "files")
         folders, threads = [str(folder), *self._store.folders()], machine.cores(_MIB_A_PART)
-        self._duck = run_in_duckdb.connect(
-            folders, str(folder / "spilled"), memory_limit="1GB", threads=threads
-        )
+        self._duck = local_relations.Duck(lake.root, folders, folder / "spilled", threads)
 
     @cached_property
     def cores(self) -> int:
-        """The number of parts that are computed at once."""
+        """Number of parts that are computed at the same time."""
         return machine.cores(_MIB_A_PART)
 
     # Metadata
 
     def detail(self, table: Table) -> Detail | None:
-        """Delta's metadata of a table; None: there is no table."""
+        """Return Delta's metadata of a table. None if the table does not exist."""
         delta = self._store.find(table)
         if delta is None:
             return None
@@ -95,21 +83,21 @@ class LocalEngine:
         return Detail(str(data.id), data.configuration, columns, delta.version())
 
     def commits(self, table: Table, most: int) -> list[Version]:
-        """The newest versions that the log still holds, at most so many, newest first."""
+        """Return up to ``most`` of the newest versions in the log, newest first."""
         delta = self.open(table)
         with explained(self._store.url(table)):
-            # delta-rs counts down from the loaded version, whatever a commit's own number is.
+            # delta-rs counts down from the loaded version and ignores a commit's own number.
             return [
                 Version(delta.version() - number, instant(commit["timestamp"] * 1000))
                 for number, commit in enumerate(delta.history(most))
             ]
 
     def is_unchanged(self) -> bool:
-        """Whether the tables that were read since this was last False are still as they were."""
+        """Return True if the tables read since the last False have not changed."""
         return self._store.is_unchanged()
 
     def open(self, table: Table, version: int | None = None) -> DeltaTable:
-        """A table, as it is now or as of a version, for ``rows_of``."""
+        """Return a table at a version, for ``rows_of``."""
         return self._store.open(table, version)
 
     # Reading
@@ -122,74 +110,42 @@ class LocalEngine:
         between: Period | None = None,
         inserted: range | None = None,
     ) -> Relation:
-        """A table, as it is now or as of a version, or what was inserted into it."""
+        """Return the rows of a table at a version, or the rows that versions inserted."""
         delta = self.open(table, version)
-        if inserted is not None:
-            return self._feed(table, delta, inserted)
-        return self.rows_of(table, delta, between)
-
-    def rows_of(self, table: Table, delta: DeltaTable, between: Period | None = None) -> Relation:
-        """The rows of a table that is open."""
-        files = self._store.files(delta, instant_of(table.column_names), between)
-        return source(local_relations.of_files(table, delta, files, between))
-
-    def _feed(self, table: Table, delta: DeltaTable, versions: range) -> Relation:
-        feed = local_relations.Feed(table, delta, versions[0], versions[-1])
+        if inserted is None:
+            return self.rows_of(table, delta, between)
+        feed = local_relations.Feed(table, delta, inserted)
         try:
             feed.__arrow_c_stream__()
         except DeltaError as error:
-            raise self._expired(error) from error
+            raise self._duck.expired(error) from error
         return local_relations.of_feed(feed)
 
+    def rows_of(self, table: Table, delta: DeltaTable, between: Period | None = None) -> Relation:
+        """Return the rows of an open table."""
+        files = self._store.files(table, delta, between)
+        return source(local_relations.of_files(table, delta, files, between))
+
     def collect(self, rows: Rows) -> pa.Table:
-        """Rows of a relation."""
-        with self._result(rows) as result:
-            found = result.to_arrow_table()
-        # DuckDB's sums of BIGINT are wider than Spark's.
-        fields = (f.with_type(pa.int64()) if f.type == _HUGE else f for f in found.schema)
-        return found.cast(pa.schema(fields))
-
-    @contextmanager
-    def _result(self, rows: Rows) -> Iterator[duckdb.DuckDBPyRelation]:
-        duck, chosen = self._duck.cursor(), relation(rows)
-
-        def written(name: str, one: Any) -> str:
-            if isinstance(one, str):
-                return f"({one})"
-            duck.register(name, one)
-            return name
-
-        try:
-            yield duck.sql(_only_query(duck, chosen.rendered(written)))
-        except duckdb.Error as error:
-            if any(isinstance(one, local_relations.Feed) for one in chosen.sources.values()):
-                raise self._expired(error) from error
-            raise EngineError(f"{self.lake.root}: DuckDB: {one_line(error)}") from error
-        finally:
-            duck.close()
-
-    def _expired(self, error: Exception) -> LogExpiredError:
-        return LogExpiredError(
-            f"{self.lake.root}: delta-rs cannot read what was committed to bronze since the last "
-            f"rollup ({one_line(error)})"
-        )
+        """Return the rows of a relation as a table in memory."""
+        return self._duck.collect(rows)
 
     # Writing
 
     def define(self, table: Table) -> Detail | None:
-        """Create a table of gold as it is declared, or add the columns that it lacks."""
+        """Create a table of gold as declared, or add its missing columns."""
         found = self.detail(table)
         if found is None:
             self._create(table)
-        elif lacking := [one for one in table.columns if one.name not in found.columns]:
-            fields = pa.schema([stored(replace(one, nullable=True)) for one in lacking])
+        elif missing := [column for column in table.columns if column.name not in found.columns]:
+            fields = pa.schema([stored(replace(column, nullable=True)) for column in missing])
             added: list[Field] = list(Schema.from_arrow(fields).fields)
             with explained(self._store.url(table)):
                 self.open(table).alter.add_columns(added, commit_properties=_COMMIT)
         return found
 
     def _create(self, table: Table) -> None:
-        """Create a table if it is not there."""
+        """Create a table if it does not exist."""
         with explained(self._store.url(table)):
             DeltaTable.create(
                 self._store.url(table),
@@ -200,7 +156,7 @@ class LocalEngine:
                 configuration=table.properties,
                 raise_if_key_not_exists=False,
                 storage_options=self._store.options,
-                commit_properties=_NEXT_COMMIT,  # else the second of two makes version 1
+                commit_properties=_NEXT_COMMIT,  # otherwise the second of two creates version 1
             )
 
     def set_properties(self, table: Table, properties: Mapping[str, str]) -> None:
@@ -211,7 +167,7 @@ class LocalEngine:
             )
 
     def write(self, table: Table, rows: Rows | None, where: str | None = None) -> None:
-        """Write rows in one commit: append them, or replace those that ``where`` names by them."""
+        """Write rows in one commit: append them, or replace the rows that match ``where``."""
         delta = self.open(table)
         if rows is None:
             with self._alone(table):
@@ -227,7 +183,7 @@ class LocalEngine:
             )  # fmt: skip
 
     def rebuild(self, table: Table, rows: Relation) -> None:
-        """Make a table of gold of rows, as it is declared, in one commit; what it held is gone."""
+        """Replace a table of gold, as declared, in one commit."""
         self._create(table)
         delta = self.open(table)
         with self._stream(table, rows, stored_schema(table)) as found:
@@ -240,7 +196,7 @@ class LocalEngine:
 
     @contextmanager
     def _stream(self, table: Table, rows: Rows, shape: pa.Schema) -> Iterator[pa.RecordBatchReader]:
-        """A stream of a relation's rows as the table has them; it need not fit into memory.
+        """Stream the rows of a relation in the shape of a table; they need not fit into memory.
 
         A concurrent commit to the table ends the stream with LeaseLostError.
         """
@@ -254,8 +210,8 @@ class LocalEngine:
                 failed.append(error)  # delta-rs wraps it, with Python's stack in the message
                 raise
 
-        with self._result(rows) as result:
-            # Made here: delta-rs cannot begin to read a feed from within a write of its own.
+        with self._duck.result(rows) as result:
+            # delta-rs cannot open a feed during its own write.
             chunks = result.to_arrow_reader(_CHUNK)
             try:
                 with self._alone(table):
@@ -266,7 +222,7 @@ class LocalEngine:
                 raise
 
     def missing_files(self, table: Table) -> list[MissingFile]:
-        """The live files of a table that its store does not have, by one listing of the table."""
+        """Return the live files of a table that do not exist, after one listing of the table."""
         delta = self._store.find(table)
         with explained(self._store.url(table)):
             return [] if delta is None else missing_files.missing_files(delta)
@@ -281,18 +237,17 @@ class LocalEngine:
         url = self._store.url(table)
         with explained(url):
             DeltaStorageHandler(url, self._store.options).delete_dir("")
-        if "://" not in url:  # a folder has no file any more
+        if "://" not in url:  # the empty folder
             shutil.rmtree(url, ignore_errors=True)
 
     def swap(self, seen: LeaseRow, wanted: LeaseRow, *, first: bool = False) -> bool:
-        """Change gold/lease to ``wanted`` if its row is still ``seen``; False where it is not."""
+        """Change gold/lease to ``wanted`` if its row is still ``seen``. Return True if it was."""
         plain = arrow_types.rows(arrow_types.of_table(tables.LEASE), [wanted])
         row = plain.cast(row_schema(tables.LEASE))
         for _ in range(_TRIES):
             delta = self.open(tables.LEASE)
-            found = (
-                self.collect(self.rows_of(tables.LEASE, delta)).select(["id", "until"]).to_pylist()
-            )
+            rows = self.collect(self.rows_of(tables.LEASE, delta))
+            found = rows.select(["id", "until"]).to_pylist()
             if found != ([] if first else [{"id": seen.id, "until": seen.until}]):
                 return False
             with explained(self._store.url(tables.LEASE)):
@@ -302,12 +257,12 @@ class LocalEngine:
                         commit_properties=_NEXT_COMMIT,
                     )  # fmt: skip
                 except CommitFailedError:
-                    continue  # perhaps it was a vacuum
+                    continue  # possibly a vacuum
                 return True
         return False
 
     def tidy(self, table: Table) -> None:
-        """Set the declared properties where they differ; compact; vacuum."""
+        """Set declared properties that differ, then compact and vacuum."""
         delta = self.open(table)
         differing = dict(table.properties.items() - delta.metadata().configuration.items())
         if differing:
@@ -319,49 +274,123 @@ class LocalEngine:
 
     # The kernel
 
-    def named_sets(self, batch: Batch) -> pa.Table:
-        """The member sets that the runs of a batch name, as the kernel takes them."""
-        span = span_of(batch.units.hours)
-        runs = self.rows(tables.RUNS, batch.versions.runs, between=span)
-        members = self.rows(tables.MEMBERS, batch.versions.members)
-        return self.collect(select(SETS, sets=members, runs=runs))
-
+    @contextmanager
     def compute(
         self, batch: Batch, program: Program, label: str, step: Callable[[PartDone], None]
-    ) -> ComputedBatch:
-        """Run the kernel over a batch's hours and keep its rows in memory."""
-        given = local_kernel.sent(self._bronze(batch, program))
+    ) -> Iterator[ComputedBatch]:
+        """Run the kernel over the hours of a batch, and keep its rows in memory."""
+        given = _sent(self._bronze(batch, program))
         try:
-            made, costs = local_kernel.compute(program, batch, given, self.cores, label, step)
+            made = _compute(program, batch, given, self.cores, label, step)
         except KernelError as error:
             raise EngineError(f"{self.lake.root}: {error}") from error
-        return ComputedBatch(made, costs)
+        yield made
 
     def _bronze(self, batch: Batch, program: Program) -> Iterator[pa.RecordBatchReader]:
-        """The rows of bronze that the kernel needs."""
-        at, span = batch.versions, span_of(batch.units.hours)
-        bronze = local_kernel.Bronze(
-            self.rows(tables.RUNS, at.runs, between=span),
-            self.rows(tables.SCRAPES, at.scrapes, between=span),
-            self.named_sets(batch),
-        )
-        for kind in local_kernel.kinds(bronze, batch, program):
-            with self._result(kind) as result:
+        """Yield the rows of bronze that the kernel needs."""
+        bronze = bronze_of(self, batch)
+        sets = self.collect(bronze.sets)  # not read once more for each hour
+        for kind in inputs(bronze._replace(sets=sets), batch, program):
+            with self._duck.result(kind) as result:
                 yield result.to_arrow_reader(_CHUNK)
 
     @contextmanager
     def _alone(self, table: Table) -> Iterator[None]:
-        """A write that ends with LeaseLostError if another one was committed meanwhile."""
+        """Raise LeaseLostError if another writer commits to the table during a write."""
         url = self._store.url(table)
         with explained(url):
             try:
                 yield
             except CommitFailedError as error:
                 raise LeaseLostError(
-                    f"{url}: another writer changed it meanwhile ({one_line(error)}); nothing of "
-                    "this rollup was committed to it. Run it again"
+                    f"{url}: another writer changed the table at the same time ({one_line(error)})."
+                    " This rollup did not commit to it. Run the command again"
                 ) from error
             except Exception as error:
                 if missing_files.may_be_why(error):
                     missing_files.refuse(self.open(table), url)
                 raise
+
+
+_Sent = dict[int, list[tuple[int, int, pa.Buffer]]]
+"""Packets of bronze by part: number of the part, kind and rows."""
+
+
+def _sent(readers: Iterable[pa.RecordBatchReader]) -> _Sent:
+    """Return rows of bronze as packets, which need an eighth of the memory.
+
+    Args:
+        readers: Rows of the relations of ``rollup_batches.inputs``.
+    """
+    found: _Sent = {}
+    for keys, rows in (batch.columns for one in readers for batch in packets.packed(one)):
+        for key, packet in zip(keys.to_pylist(), rows, strict=True):
+            parts, kind = packets.parts_and_kind(key)
+            for part in parts:
+                found.setdefault(part, []).append((part, kind, packet.as_buffer()))
+    return found
+
+
+def _compute(
+    program: Program,
+    batch: Batch,
+    given: _Sent,
+    cores: int,
+    label: str,
+    step: Callable[[PartDone], None],
+) -> ComputedBatch:
+    """Return the rows of gold of a batch; its parts are computed in parallel.
+
+    Args:
+        program: The kernel.
+        batch: The batch.
+        given: Packets of bronze. They are removed as parts start.
+        cores: Number of parts to compute at the same time.
+        label: Name of the batch.
+        step: Receives the progress after each part.
+
+    Raises:
+        KernelError: The kernel failed. Waiting parts do not start.
+    """
+    parts = parts_of(batch)
+    made: dict[int, Computed] = {}
+    rows = 0
+    for number, part in _side_by_side(program, parts, given, cores):
+        made[number] = part
+        rows += part.cost.rows
+        step(PartDone(label, len(made), len(parts), rows))
+    in_order = [made[number] for number in range(len(parts))]
+    found: defaultdict[str, list[pa.Table]] = defaultdict(list)
+    for filled in (*(part.final for part in in_order), *_merged(program, parts, in_order)):
+        for name, some in filled.items():
+            if some.num_rows:
+                found[name].append(some)
+    joined = {name: pa.concat_tables(some) for name, some in found.items()}
+    return ComputedBatch(joined, [part.cost for part in in_order])
+
+
+def _side_by_side(
+    program: Program, parts: Sequence[Part], given: _Sent, cores: int
+) -> Iterator[tuple[int, Computed]]:
+    """Yield the number and the rows of each part, in the order of completion."""
+    pool = ThreadPoolExecutor(cores)  # DuckDB releases Python's lock while it computes
+    try:
+        work = {
+            pool.submit(packets.computed, program, part, given.pop(number, [])): number
+            for number, part in enumerate(parts)
+        }
+        for done in as_completed(work):
+            yield work[done], done.result()
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _merged(
+    program: Program, parts: Sequence[Part], made: Iterable[Computed]
+) -> Iterator[Mapping[str, pa.Table]]:
+    """Yield the rows to which several parts add, merged."""
+    placed: defaultdict[int, list[dict[str, pa.Table]]] = defaultdict(list)
+    for place, name, rows in chain.from_iterable(part.placed for part in made):
+        placed[place].append({name: rows})
+    for place, units in packets.units_of_places(parts).items():
+        yield run_in_duckdb.merge(program, run_in_duckdb.units_table(units), placed[place])

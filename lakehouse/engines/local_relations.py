@@ -1,22 +1,26 @@
-"""Sources of the local engine's relations: SELECTs of DuckDB over files of Delta tables, and Arrow.
+"""Relations of the local engine: DuckDB's SELECTs over files of Delta tables, and Arrow.
 
-Columns of a table, and of its files, that its declaration does not have are never read.
+Undeclared columns of a table and of its files are never read.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import chain
-from typing import Final
+from pathlib import Path
+from typing import Any, Final
 
+import duckdb
 import pyarrow as pa
 from deltalake import DeltaTable
 
-from lakehouse.core import display, older_gold
+from lakehouse.core import older_gold
 from lakehouse.core.delta_rs import url_of
 from lakehouse.core.periods import FIRST, HOUR_US, LAST, Period, micros
 from lakehouse.engines.delta_tables import File
 from lakehouse.engines.engine import instant_of
-from lakehouse.engines.relation import Relation, select, source
-from lakehouse.errors import TableSchemaError
+from lakehouse.engines.relation import Relation, Rows, relation, select, source
+from lakehouse.errors import EngineError, LakehouseError, LogExpiredError, one_line
+from lakehouse.kernel import run_in_duckdb
 from lakehouse.tables.table import Column, Table, delta_type, identifier, standard_text
 
 _TYPES: Final = {
@@ -25,21 +29,89 @@ _TYPES: Final = {
     "struct<user:string,client_id:string>": 'STRUCT("user" VARCHAR, client_id VARCHAR)',
 }  # fmt: skip
 _CHANGE: Final = "_change_type"
-_WRITTEN: Final = Column("written", "bigint", "when the row's file was last modified")
+_WRITTEN: Final = Column("written", "bigint", "modification time of the row's file")
+_HUGE: Final = pa.decimal128(38, 0)
+
+
+class Duck:
+    """DuckDB for the relations of one lake.
+
+    Args:
+        root: Root of the lake, for errors.
+        folders: Folders from which it can read files.
+        spill: Folder for rows that exceed its memory.
+        threads: Number of threads.
+    """
+
+    def __init__(self, root: str, folders: Sequence[str], spill: Path, threads: int) -> None:
+        self._root = root
+        self._duck = run_in_duckdb.connect(folders, str(spill), memory_limit="1GB", threads=threads)
+
+    def collect(self, rows: Rows) -> pa.Table:
+        """Return the rows of a relation as a table in memory."""
+        with self.result(rows) as result:
+            found = result.to_arrow_table()
+        # DuckDB's sums of BIGINT are wider than Spark's.
+        fields = (f.with_type(pa.int64()) if f.type == _HUGE else f for f in found.schema)
+        return found.cast(pa.schema(fields))
+
+    @contextmanager
+    def result(self, rows: Rows) -> Iterator[duckdb.DuckDBPyRelation]:
+        """Run a relation on a cursor of its own, within the context.
+
+        Raises:
+            LogExpiredError: A change feed could not be read.
+            EngineError: Any other error of DuckDB.
+        """
+        duck, chosen = self._duck.cursor(), relation(rows)
+
+        def written(name: str, rows: Any) -> str:
+            if isinstance(rows, str):
+                return f"({rows})"
+            duck.register(name, rows)
+            return name
+
+        try:
+            yield duck.sql(_only_query(duck, chosen.rendered(written)))
+        except duckdb.Error as error:
+            if any(isinstance(rows, Feed) for rows in chosen.sources.values()):
+                raise self.expired(error) from error
+            raise EngineError(f"{self._root}: DuckDB: {one_line(error)}") from error
+        finally:
+            duck.close()
+
+    def expired(self, error: Exception) -> LakehouseError:
+        """Return the error for a change feed that could not be read."""
+        return LogExpiredError(
+            f"{self._root}: delta-rs cannot read the commits to bronze since the last rollup "
+            f"({one_line(error)})"
+        )
+
+
+def _only_query(duck: duckdb.DuckDBPyConnection, sql: str) -> duckdb.Statement:
+    """Return the statement of a text.
+
+    Raises:
+        duckdb.Error: The text is not one SELECT.
+    """
+    statements = duck.extract_statements(sql)
+    if [statement.type for statement in statements] != [duckdb.StatementType.SELECT]:
+        raise duckdb.InvalidInputException(f"{len(statements)} statements, not one SELECT")
+    return statements[0]
 
 
 class Packed:
     """Rows of a table of gold in packets, unpacked again for each stream.
 
     Args:
-        packets: Streams of Arrow, with the same schema.
+        packets: Arrow streams with the same schema.
     """
 
     def __init__(self, packets: Sequence[pa.Buffer]) -> None:
         self._packets = packets
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """The stream, from its start."""
+        """Return a stream from the first row."""
         opened = map(pa.ipc.open_stream, self._packets)
         schema = pa.ipc.open_stream(self._packets[0]).schema
         rows = pa.RecordBatchReader.from_batches(schema, chain.from_iterable(opened))
@@ -47,14 +119,14 @@ class Packed:
 
 
 def of_parquet(places: Iterable[str], types: Mapping[str, str]) -> str:
-    """A SELECT of columns of Parquet files on this machine, null where a file lacks them.
+    """Return a SELECT of columns of local Parquet files. A missing column is null.
 
     Args:
         places: Paths of the files.
-        types: Types of the columns, as Spark writes types, by name.
+        types: Column types, as Spark writes them, by name.
     """
     listed = ", ".join(map(standard_text, places))
-    # With a schema DuckDB reads no other column of a file, and what it calls file_index is its own.
+    # With a schema DuckDB reads only these columns, and file_index is its own column.
     schema = ", ".join(
         f"{standard_text(name)}: {{name: {standard_text(name)}, "
         f"type: {standard_text(_duckdb_type(kind))}, default_value: NULL}}"
@@ -64,16 +136,16 @@ def of_parquet(places: Iterable[str], types: Mapping[str, str]) -> str:
 
 
 def of_files(table: Table, delta: DeltaTable, files: Sequence[File], between: Period | None) -> str:
-    """A SELECT of the rows of a table that are in some of its files, as relations have them.
+    """Return a SELECT of a table's rows in some of its files, with the columns of a relation.
 
     Args:
-        table: The table's declaration.
+        table: Declaration of the table.
         delta: The table.
-        files: The files.
-        between: Only rows that lie in it.
+        files: Files to read.
+        between: Period of the rows. None means all rows.
 
     Raises:
-        TableSchemaError: A column has another type than the declared one.
+        TableSchemaError: The type of a column differs from its declaration.
     """
     types = _declared_types(table, delta)
     of_file = {
@@ -84,7 +156,7 @@ def of_files(table: Table, delta: DeltaTable, files: Sequence[File], between: Pe
     if "start" in types and "date" in types:
         types[_WRITTEN.name] = _WRITTEN.type
         of_file[_WRITTEN.name] = [str(file.written) for file in files]
-    # Spark may write the columns of partitions into the file as well.
+    # Spark can also write partition columns into the file.
     own = {name: kind for name, kind in types.items() if name not in of_file}
     raw = _no_rows(types)
     if files:
@@ -94,7 +166,7 @@ def of_files(table: Table, delta: DeltaTable, files: Sequence[File], between: Pe
 
 
 def _of_its_file(values: Iterable[str | None], kind: str, name: str) -> str:
-    """A column that has one value in each file."""
+    """Return a column that has one value per file."""
     literals = ", ".join("NULL" if one is None else standard_text(one) for one in values)
     whole = f"CAST([{literals}] AS {_duckdb_type(kind)}[])"
     return f"{whole}[file_index::BIGINT + 1] AS {identifier(name)}"
@@ -106,23 +178,12 @@ def _no_rows(types: Mapping[str, str]) -> str:
 
 
 def _declared_types(table: Table, delta: DeltaTable) -> dict[str, str]:
-    """Types of the declared columns that a table has.
-
-    Raises:
-        TableSchemaError: One has another type than the declared one.
-    """
-    found = columns(delta)
-    older_gold.check(table, found, url_of(delta))
-    if wrong := table.wrong_types(found):
-        raise TableSchemaError(
-            f"{url_of(delta)}: {display.line('; '.join(wrong))}; another version of jmxlake made "
-            "it, or it is no table of jmxlake"
-        )
-    return {column.name: column.type for column in table.declared(found)}
+    declared = older_gold.declared(table, columns(delta), url_of(delta))
+    return {column.name: column.type for column in declared}
 
 
 def _duckdb_type(kind: str) -> str:
-    """A type of DuckDB's, of one that is written as Spark writes it."""
+    """Return DuckDB's name of a type that is written as Spark writes it."""
     if kind.startswith("array<"):
         return f"{_duckdb_type(kind[6:-1])}[]"
     if kind.startswith("map<string,"):
@@ -131,38 +192,37 @@ def _duckdb_type(kind: str) -> str:
 
 
 class Feed:
-    """A table's change feed of its declared columns, read again for each stream.
+    """Change feed of a table's declared columns, read again for each stream.
 
     Args:
-        table: The table's declaration.
+        table: Declaration of the table.
         delta: The table.
-        first: The first version.
-        last: The last one.
+        versions: Versions to read.
 
     Raises:
-        TableSchemaError: A column has another type than the declared one.
+        TableSchemaError: The type of a column differs from its declaration.
     """
 
-    def __init__(self, table: Table, delta: DeltaTable, first: int, last: int) -> None:
-        self._delta, self._first, self._last = delta, first, last
+    def __init__(self, table: Table, delta: DeltaTable, versions: range) -> None:
+        self._delta, self._versions = delta, versions
         self.types = _declared_types(table, delta)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """The stream, from its start."""
-        # delta-rs makes SQL of these names.
+        """Return a stream from the first row."""
+        # delta-rs writes these names into SQL.
         chosen = [identifier(name) for name in (*self.types, _CHANGE)]
-        feed = self._delta.load_cdf(self._first, self._last, columns=chosen)
+        feed = self._delta.load_cdf(self._versions[0], self._versions[-1], columns=chosen)
         return feed.__arrow_c_stream__(requested_schema)
 
 
 def of_feed(feed: Feed) -> Relation:
-    """The rows that a change feed says were inserted, as relations have them."""
+    """Return the inserted rows of a change feed, with the columns of a relation."""
     inserted = f"FROM {{feed}} AS raw SELECT {_selected(feed.types)} WHERE {_CHANGE} = 'insert'"
     return select(inserted, feed=source(feed))
 
 
 def columns(delta: DeltaTable) -> dict[str, str]:
-    """Names and types of a table's columns, as Spark writes types."""
+    """Return the column types of a table, as Spark writes them, by name."""
     return {one.name: delta_type(one.type) for one in delta.schema().fields}
 
 
@@ -193,7 +253,7 @@ def _shown(name: str, kind: str) -> str:
 
 
 def _within(types: Mapping[str, str], between: Period | None) -> str:
-    """On the columns as they are stored: so row groups can be left out."""
+    """Return the condition for a period, on stored columns, so that row groups are skipped."""
     if between is None:
         return ""
     ends = (between.start, between.end)

@@ -1,11 +1,11 @@
-"""Between an engine and the kernel: from packets of bronze to rows of gold, in any worker.
+"""Packets between an engine and the kernel: rows of bronze in, rows of gold out, in any worker.
 
-A packet is many rows of one kind as one value, compressed. Those of bronze go to the parts of calls
-that need them. Each part makes rows of gold; what several parts of a call add up goes on to a
-``place``, where it is merged. Spark sends the packets between its tasks (``part_mapper``,
+A packet is many rows of one kind as one compressed value. Packets of bronze go to the parts of
+calls that need them. Each part makes rows of gold; rows to which several parts of a call add go to
+a ``place``, which merges them. Spark sends packets between its tasks (``part_mapper``,
 ``merge_mapper``); the local engine keeps them in memory.
 
-The module is sent to Spark's workers by value, so it needs nothing there but pyarrow and DuckDB.
+The module is sent to Spark's workers by value. They need only pyarrow and DuckDB.
 """
 
 from __future__ import annotations
@@ -19,6 +19,9 @@ from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from lakehouse.kernel.run_in_duckdb import (
     MOST_OF_A_PIECE,
     Hours,
@@ -31,22 +34,19 @@ from lakehouse.kernel.run_in_duckdb import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    import pyarrow as pa
-
-    from lakehouse.engines.rollup_batches import Batch
     from lakehouse.kernel.run_in_duckdb import Program
 
     Packet = tuple[int, Any, pa.Buffer]  # columns as in SENT or GOLD
 
 DESCRIBED, SCRAPES, RUNS, SETS = range(4)
-"""Kinds of rows."""
+"""Kinds of rows of bronze."""
 
 KIND_BITS: Final = 2
 PARTS_BITS: Final = 20
-"""A key is the first part that needs a row, the number of such parts, and the kind of the row."""
+"""A key holds the first part that needs a row, the number of such parts, and the row's kind."""
 
 COST: Final = "_cost"
-"""Target of packets with the cost of a part: columns as in ``Cost``."""
+"""Target of packets with the cost of a part; their columns are the fields of ``Cost``."""
 
 BRONZE: Final = {"key": "bigint", "rows": "binary"}
 SENT: Final = {"part": "bigint", "kind": "int", "rows": "binary"}
@@ -54,10 +54,7 @@ GOLD: Final = {"place": "bigint", "target": "string", "rows": "binary"}
 
 BEFORE_ERROR: Final = "<jmxlake-kernel>"
 AFTER_ERROR: Final = "</jmxlake-kernel>"
-"""Around the one line of an error: Spark puts a stack of calls around it."""
-
-_PARTS_OF_A_PLACE: Final = 8
-"""Parts whose rows are merged by one task: what they add is small beside what they take."""
+"""Marks around the line of an error, which Spark reports within a stack trace."""
 
 _MOST_PACKED: Final = 100_000
 _MOST_MADE: Final = 200_000
@@ -68,9 +65,9 @@ class Part(NamedTuple):
 
     Attributes:
         units: Clusters and hours (microseconds since 1970) of the call, in order.
-        place: The first place of what is added to the other parts' rows.
-        places: The number of such places; 0: the part is the whole call.
-        first: Whether it accounts for the attempts to read.
+        place: First place of the rows to which other parts also add.
+        places: Number of such places. 0 means that the part is the whole call.
+        first: True for the one part that accounts for the scrapes.
     """
 
     units: tuple[tuple[str, int], ...]
@@ -79,23 +76,13 @@ class Part(NamedTuple):
     first: bool
 
 
-class Touched(NamedTuple):
-    """An hour that is recomputed, its number in its call, and the parts of the call."""
-
-    cluster: str
-    hour_us: int
-    u: int
-    first: int
-    parts: int
-
-
 class Cost(NamedTuple):
     """The cost of a part, measured in its worker.
 
     Attributes:
-        rows: Runs that it computed.
-        seconds: Time that it took, from its packets to rows of gold.
-        peak_bytes: The most memory that its DuckDB took, beside the rows that it was given.
+        rows: Number of runs.
+        seconds: Time from its packets to rows of gold.
+        peak_bytes: Peak memory of its DuckDB, without the input rows.
     """
 
     rows: int
@@ -104,12 +91,12 @@ class Cost(NamedTuple):
 
 
 class Computed(NamedTuple):
-    """The rows that a part made.
+    """Rows made by a part.
 
     Attributes:
         final: Rows of gold, by table.
-        placed: Rows to merge: their place, table and rows.
-        cost: The cost.
+        placed: Rows to merge: place, table and rows.
+        cost: Cost of the part.
     """
 
     final: dict[str, pa.Table]
@@ -117,43 +104,22 @@ class Computed(NamedTuple):
     cost: Cost
 
 
-def touched(batch: Batch) -> Iterator[Touched]:
-    """The hours of a batch, with the parts that need their rows."""
-    first = 0
-    for call in batch.calls:
-        for u, (cluster, hour) in enumerate(call.units_us):
-            yield Touched(cluster, hour, u, first, call.parts)
-        first += call.parts
-
-
-def parts_of(batch: Batch) -> Iterator[Part]:
-    """The parts of a batch, in the order of their numbers."""
-    place = 0
-    for call in batch.calls:
-        places = -(-call.parts // _PARTS_OF_A_PLACE) if call.parts > 1 else 0
-        for number in range(call.parts):
-            yield Part(call.units_us, place, places, number == 0)
-        place += places
-
-
 def parts_and_kind(key: int) -> tuple[range, int]:
-    """The parts that need a packet with this key, and its kind."""
+    """Return the parts that need a packet with this key, and the kind of its rows."""
     numbers, kind = divmod(key, 1 << KIND_BITS)
     first, number = divmod(numbers, 1 << PARTS_BITS)
     return range(first, first + number), kind
 
 
 def units_of_places(parts: Sequence[Part]) -> dict[int, tuple[tuple[str, int], ...]]:
-    """Clusters and hours (microseconds since 1970) of each place."""
+    """Return the clusters and hours (microseconds since 1970) of each place."""
     return {
         one.place + number: one.units for one in parts if one.first for number in range(one.places)
     }
 
 
 def packed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Rows, with the column ``key``, as packets: few and large ones."""
-    import pyarrow as pa
-
+    """Yield rows that have the column ``key`` as few, large packets."""
     gathered: list[pa.RecordBatch] = []
     for batch in batches:
         gathered.append(batch)
@@ -167,11 +133,11 @@ def packed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 def part_mapper(
     program: Program, parts: Sequence[Part]
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """The function that turns packets of bronze, in order of their parts, into those of gold.
+    """Return the function that turns packets of bronze, ordered by part, into packets of gold.
 
     Args:
-        program: The kernel's.
-        parts: The parts, in the order of their numbers.
+        program: The kernel.
+        parts: Parts, in the order of their numbers.
     """
 
     def mapped(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -181,7 +147,8 @@ def part_mapper(
                 made = computed(program, one, packets)
             except KernelError as error:
                 raise _in_marks(error) from error
-            for name, rows in (*made.final.items(), (COST, _as_rows(made.cost))):
+            cost = pa.Table.from_pylist([made.cost._asdict()])
+            for name, rows in (*made.final.items(), (COST, cost)):
                 yield from _made(-1 - number, name, rows)
             for place, name, rows in made.placed:
                 yield from _made(place, name, rows)
@@ -192,10 +159,10 @@ def part_mapper(
 def merge_mapper(
     program: Program, units: Mapping[int, tuple[tuple[str, int], ...]]
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """The function that adds up packets of the same place, which come together.
+    """Return the function that merges the packets of each place; they arrive together.
 
     Args:
-        program: The kernel's.
+        program: The kernel.
         units: Clusters and hours of each place.
     """
 
@@ -216,7 +183,7 @@ def merge_mapper(
 
 
 def computed(program: Program, one: Part, packets: Iterable[Packet]) -> Computed:
-    """The rows of gold that a part makes of its packets of bronze.
+    """Return the rows of gold that a part makes from its packets of bronze.
 
     Raises:
         KernelError: A statement failed.
@@ -230,7 +197,7 @@ def computed(program: Program, one: Part, packets: Iterable[Packet]) -> Computed
     hours = Hours(units_table(one.units), scrapes, sets)
     described = found.get(DESCRIBED, empty["runs"]) if one.places else None
     pieces = -(-runs.num_rows // MOST_OF_A_PIECE) or 1
-    # Spark names the executor's own folder; in local mode it names none.
+    # Spark names the folder of an executor, but not in local mode.
     folder = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0] or None
     with tempfile.TemporaryDirectory(prefix="jmxlake-", dir=folder) as spill:
         made = part(program, hours, runs, described, pieces, spill, first=one.first)
@@ -244,25 +211,15 @@ def computed(program: Program, one: Part, packets: Iterable[Packet]) -> Computed
 
 
 def unpacked(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The rows of packets, which are the only column."""
-    import pyarrow as pa
-
+    """Yield the rows of packets, which are the only column."""
     for batch in batches:
         for packet in batch.column(0):
             yield from pa.ipc.open_stream(packet.as_buffer())
 
 
 def rows_of(packet: pa.Buffer) -> pa.Table:
-    """The rows of a packet."""
-    import pyarrow as pa
-
+    """Return the rows of a packet."""
     return pa.ipc.open_stream(packet).read_all()
-
-
-def _as_rows(cost: Cost) -> pa.Table:
-    import pyarrow as pa
-
-    return pa.Table.from_pylist([cost._asdict()])
 
 
 def _in_marks(error: KernelError) -> RuntimeError:
@@ -270,10 +227,7 @@ def _in_marks(error: KernelError) -> RuntimeError:
 
 
 def _by_key(rows: pa.Table) -> pa.RecordBatch:
-    """A packet for each key."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
+    """Return one packet per key."""
     rows = rows.take(pc.sort_indices(rows["key"])).combine_chunks()
     keys = pc.run_end_encode(rows["key"].combine_chunks())
     rows, start, packets = rows.drop_columns(["key"]), 0, []
@@ -284,8 +238,6 @@ def _by_key(rows: pa.Table) -> pa.RecordBatch:
 
 
 def _stream(rows: pa.Table, compression: str) -> bytes:
-    import pyarrow as pa
-
     sink = pa.BufferOutputStream()
     options = pa.ipc.IpcWriteOptions(compression=compression)
     with pa.ipc.new_stream(sink, rows.schema, options=options) as writer:
@@ -302,9 +254,7 @@ def _rows(batches: Iterable[pa.RecordBatch]) -> Iterator[Packet]:
 
 
 def _by_kind(packets: Iterable[Packet], labels: pa.DataType) -> dict[int, pa.Table]:
-    """The rows of each kind."""
-    import pyarrow as pa
-
+    """Return the rows of packets by kind."""
     found: dict[int, list[pa.Table]] = {}
     for _, kind, rows in packets:
         found.setdefault(kind, []).append(rows_of(rows))
@@ -312,9 +262,7 @@ def _by_kind(packets: Iterable[Packet], labels: pa.DataType) -> dict[int, pa.Tab
 
 
 def _with_maps(rows: pa.Table, labels: pa.DataType) -> pa.Table:
-    """Labels travel as JSON through Spark: there are few different ones."""
-    import pyarrow as pa
-
+    """Return rows with labels as maps; Spark sends them as JSON, with few distinct values."""
     if "labels" not in rows.column_names or rows.schema.field("labels").type == labels:
         return rows
     different = rows["labels"].combine_chunks().dictionary_encode()
@@ -324,10 +272,7 @@ def _with_maps(rows: pa.Table, labels: pa.DataType) -> pa.Table:
 
 
 def _placed(rows: pa.Table, one: Part) -> Iterator[tuple[int, pa.Table]]:
-    """Rows of several parts that are added up, by a hash of their source."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
+    """Yield the rows to merge, by place: a hash of their source."""
     sources = rows["source"].combine_chunks().dictionary_encode()
     hashes = [
         zlib.crc32(str(name).encode()) % one.places for name in sources.dictionary.to_pylist()
@@ -338,14 +283,12 @@ def _placed(rows: pa.Table, one: Part) -> Iterator[tuple[int, pa.Table]]:
 
 
 def _made(place: int, target: str, rows: pa.Table) -> Iterator[pa.RecordBatch]:
-    """Rows of a table of gold as packets."""
+    """Yield rows of a table of gold as packets."""
     for start in range(0, rows.num_rows, _MOST_MADE):
         some = rows.slice(start, _MOST_MADE).combine_chunks()
         yield _packet(place, target, _stream(some, "zstd"))
 
 
 def _packet(place: int, target: str, rows: bytes) -> pa.RecordBatch:
-    import pyarrow as pa
-
     columns = [pa.array([place], pa.int64()), pa.array([target]), pa.array([rows], pa.binary())]
     return pa.record_batch(columns, list(GOLD))

@@ -1,22 +1,27 @@
-"""Relations: rows that SQL names, put together without an engine.
+"""Relations: SELECTs over tables, composed without an engine, and conditions for their rows.
 
-Planning, lease, progress, verify and all readers of gold are written once, in SQL that Spark and
-DuckDB both read: joins, filters, GROUP BY, CASE, ``least`` and ``greatest``; ``x - x % n`` instead
-of a whole division; columns named by reserved words with their table's alias before them
-(``r.end``); no double quotes and no backticks; relations in braces (``{runs} r``). An engine runs
-it where the rows are: DuckDB on a path, Spark in a catalog, so that a report moves sums, not rows.
+The rollup and all readers of gold are written once, in SQL that both Spark and DuckDB read: joins,
+filters, GROUP BY, CASE, ``least`` and ``greatest``, without double quotes and backticks. Integer
+division is ``x - x % n``. Columns named by reserved words have the table's alias (``r.end``), and
+relations are in braces (``{runs} r``). An engine runs a query where the rows are: DuckDB on a path,
+Spark in a catalog. A report then moves sums instead of rows.
 
-In a relation instants are BIGINT, microseconds since 1970 UTC (those in maps too), and dates are
-DATE. An engine turns them into the types of the table when it writes.
+In a relation instants are BIGINT, microseconds since 1970 UTC (also in maps), and dates are DATE.
+An engine converts them to the types of the table when it writes.
 """
 
+import datetime as dt
 import itertools
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
+
+from lakehouse.core.periods import HOUR_US, iso, micros
+from lakehouse.core.spans import union
+from lakehouse.tables.table import standard_text
 
 _NAMED: Final = re.compile(r"\{(\w+)\}")
 _NUMBERS: Final = itertools.count()
@@ -27,42 +32,76 @@ class Relation:
     """Rows as a SELECT.
 
     Attributes:
-        sql: The SELECT, which names its sources in braces.
-        sources: The rows that it reads, by name: in memory (Arrow), or an engine's own.
+        sql: SELECT that names its sources in braces.
+        sources: Source rows by name: Arrow tables in memory, or an engine's own objects.
     """
 
     sql: str
     sources: Mapping[str, Any] = field(default_factory=dict)
 
     def rendered(self, write: Callable[[str, Any], str]) -> str:
-        """The SELECT, with each source as ``write(name, source)`` writes it."""
-        written = {name: write(name, one) for name, one in self.sources.items()}
+        """Return the SELECT with each source as ``write(name, source)``."""
+        written = {name: write(name, rows) for name, rows in self.sources.items()}
         return _NAMED.sub(lambda found: written.get(found[1], found[0]), self.sql)
 
 
 Rows: TypeAlias = Relation | pa.Table
-"""Rows to query or to write; a few of the driver's are a table of Arrow."""
+"""Rows to query or to write; a small table from the driver is an Arrow table."""
 
 
 def source(rows: Any) -> Relation:
-    """Rows that are in memory, or an engine's own, as they are."""
+    """Return all rows of an object in memory, or of an engine's own object."""
     name = f"source_{next(_NUMBERS)}"
     return Relation(f"SELECT * FROM {{{name}}}", {name: rows})
 
 
 def relation(rows: Rows) -> Relation:
-    """Rows as a relation."""
+    """Return rows as a relation."""
     return rows if isinstance(rows, Relation) else source(rows)
 
 
 def select(sql: str, **given: Rows) -> Relation:
-    """A SELECT over rows, which it names in braces by the names given here."""
+    """Return a SELECT over rows; it names them in braces by their keywords."""
     relations = {name: relation(rows) for name, rows in given.items()}
-    sources = {name: one for each in relations.values() for name, one in each.sources.items()}
-    return Relation(Relation(sql, relations).rendered(lambda _, one: f"({one.sql})"), sources)
+    sources = {name: rows for each in relations.values() for name, rows in each.sources.items()}
+    return Relation(Relation(sql, relations).rendered(lambda _, rows: f"({rows.sql})"), sources)
 
 
 def united(relations: Iterable[Relation]) -> Relation:
-    """The rows of relations with the same columns in the same order."""
-    named = {f"part_{number}": one for number, one in enumerate(relations)}
+    """Return the rows of relations that have the same columns in the same order."""
+    named = {f"part_{number}": rows for number, rows in enumerate(relations)}
     return select(" UNION ALL ".join(f"SELECT * FROM {{{name}}}" for name in named), **named)
+
+
+# Conditions for rows that a commit replaces. Spark and delta-rs have one common notation: string
+# literals, even for dates and instants.
+
+
+def in_clusters(clusters: Iterable[str]) -> str:
+    """Return the condition for rows of some clusters."""
+    return f"cluster IN {texts(clusters)}"
+
+
+def within_hours(hours: Sequence[dt.datetime], start: str) -> str:
+    """Return the condition for rows of some hours: dates skip files, ranges skip rows.
+
+    Args:
+        hours: Hours, in order.
+        start: Column with the start of a row's hour or window.
+    """
+    dates = texts(dict.fromkeys(f"{hour:%Y-%m-%d}" for hour in hours))
+    ranges = " OR ".join(
+        f"({start} >= '{iso(first)}' AND {start} < '{iso(end)}')"
+        for first, end in union((micros(hour), micros(hour) + HOUR_US) for hour in hours)
+    )
+    return f"date IN {dates} AND ({ranges})"
+
+
+def before_date(date: dt.date) -> str:
+    """Return the condition for rows of earlier dates."""
+    return f"date < '{date}'"
+
+
+def texts(values: Iterable[str]) -> str:
+    """Return a list of string literals."""
+    return f"({', '.join(map(standard_text, values))})"

@@ -1,8 +1,8 @@
-"""Batches: hours of clusters that are recomputed and committed at once, in calls of the kernel.
+"""Batches: hours of clusters that are recomputed and committed together.
 
-A batch is a product of clusters and hours, of whole dates where they fit, so that a year is not one
-pass and the predicates stay short. A finished batch is final; after a kill the rollup continues
-with the next.
+A batch is a product of clusters and hours, of whole dates where they fit. One pass therefore does
+not cover a year, and the conditions stay short. A finished batch is final: after a kill the rollup
+continues with the next batch. The kernel computes a batch in calls, and a call in parts.
 """
 
 import datetime as dt
@@ -11,16 +11,54 @@ from dataclasses import dataclass
 from itertools import chain, groupby
 from typing import Final, NamedTuple, TypeVar
 
-from lakehouse.core.periods import micros
-from lakehouse.kernel.run_in_duckdb import MOST_OF_A_PIECE
+import pyarrow as pa
+
+from lakehouse.core.periods import HOUR_US, micros
+from lakehouse.engines import packets
+from lakehouse.engines.packets import Part
+from lakehouse.engines.relation import Relation, Rows, in_clusters, select, texts, within_hours
+from lakehouse.kernel.run_in_duckdb import FLAGS, MOST_OF_A_PIECE, Program
 
 T = TypeVar("T")
 
 _LEAST_OF_A_CALL: Final = 50_000
-"""Runs that take as long as the planning of a further call."""
+"""Runs that cost as much as planning one more call."""
 
 _SPARE: Final = 12
-"""A further batch costs as much as recomputing this many hours without new rows."""
+"""Hours without new rows that cost as much to recompute as one more batch."""
+
+_PARTS_OF_A_PLACE: Final = 8
+"""Parts that one task merges: they add few rows compared with the rows that they read."""
+
+_FLAGS: Final = " + ".join(
+    f"CASE WHEN array_contains(r.flags, '{flag}') THEN {bit} ELSE 0 END"
+    for flag, bit in FLAGS.items()
+)
+_MADE: Final = {
+    "u": "CAST(k.u AS INT) AS u",
+    "start_us": "r.start AS start_us",
+    "end_us": "r.end AS end_us",
+    "flags": f"CAST({_FLAGS} AS INT) AS flags",
+}
+"""Columns of the kernel's inputs that differ from bronze."""
+
+_SUBJECT: Final = (
+    "coalesce(r.group, r.topic, CASE WHEN r.members IS NULL AND r.user IS NULL "
+    "AND r.client_id IS NULL THEN r.source ELSE '' END)"
+)
+"""Subject whose runs share a part: a group, a topic, a source itself, or all clients together,
+because a grouped run belongs to many clients."""
+
+_PART: Final = (
+    "k.first + CASE WHEN k.parts = 1 THEN 0 "
+    f"ELSE abs(CAST(hash({_SUBJECT}) % k.parts AS BIGINT)) END"
+)
+_OF_HOURS: Final = (
+    "JOIN {hours} k ON k.cluster = r.cluster AND k.epoch_hour = r.epoch_hour WHERE NOT r.misdated"
+)
+_OF_CALLS: Final = (
+    "JOIN (SELECT DISTINCT h.cluster, h.first, h.parts FROM {hours} h) k ON k.cluster = r.cluster"
+)
 
 
 class Versions(NamedTuple):
@@ -32,7 +70,7 @@ class Versions(NamedTuple):
 
 
 class ClusterHour(NamedTuple):
-    """An hour of a cluster, the unit of recomputation."""
+    """An hour of a cluster: the unit of recomputation."""
 
     cluster: str
     hour: dt.datetime
@@ -40,9 +78,9 @@ class ClusterHour(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class HourSet:
-    """Hours of clusters that are recomputed together: every hour for every cluster named here.
+    """Hours of clusters to recompute together: each hour of each cluster.
 
-    Rarely more than needed, and the predicates stay two plain lists.
+    The product rarely has unneeded hours, and conditions stay two plain lists.
     """
 
     clusters: tuple[str, ...]
@@ -50,38 +88,37 @@ class HourSet:
 
     @property
     def cluster_hours(self) -> frozenset[ClusterHour]:
-        """Every hour of every cluster."""
+        """Each hour of each cluster."""
         return frozenset(
             ClusterHour(cluster, hour) for cluster in self.clusters for hour in self.hours
         )
 
+    def condition(self, start: str) -> str:
+        """Return the condition for rows of a table with the column ``start`` for hour or window."""
+        return f"{in_clusters(self.clusters)} AND {within_hours(self.hours, start)}"
+
 
 class Call(NamedTuple):
-    """One call of the kernel.
+    """A call of the kernel.
 
     Attributes:
-        units: Its hours of clusters; they are numbered in this order, from 0.
-        parts: The number of parts that can be computed apart: only a single hour has several.
+        units: Hours of clusters, numbered from 0 in this order.
+        parts: Number of parts that can be computed separately. Only a single hour has several.
     """
 
     units: tuple[ClusterHour, ...]
     parts: int = 1
 
-    @property
-    def units_us(self) -> tuple[tuple[str, int], ...]:
-        """Clusters and hours, in microseconds since 1970."""
-        return tuple((one.cluster, micros(one.hour)) for one in self.units)
-
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Hours of clusters that are recomputed and committed at once.
+    """Hours of clusters that are recomputed and committed together.
 
     Attributes:
-        units: Its clusters and hours.
-        calls: The same, as calls of the kernel; each of the hours is in one of them.
-        rows: How many rows bronze/runs holds of them.
-        versions: The versions of bronze that are read.
+        units: Clusters and hours.
+        calls: Calls of the kernel; each hour is in one of them.
+        rows: Number of their rows in bronze/runs.
+        versions: Versions of bronze to read.
     """
 
     units: HourSet
@@ -91,8 +128,73 @@ class Batch:
 
     @property
     def parts(self) -> int:
-        """The number of parts of all calls."""
+        """Number of parts of all calls."""
         return sum(call.parts for call in self.calls)
+
+
+def parts_of(batch: Batch) -> list[Part]:
+    """Return the parts of a batch, in the order of their numbers."""
+    parts: list[Part] = []
+    place = 0
+    for call in batch.calls:
+        units = tuple((unit.cluster, micros(unit.hour)) for unit in call.units)
+        places = -(-call.parts // _PARTS_OF_A_PLACE) if call.parts > 1 else 0
+        parts += [Part(units, place, places, number == 0) for number in range(call.parts)]
+        place += places
+    return parts
+
+
+class Bronze(NamedTuple):
+    """Rows of bronze for the hours of a batch, with instants as in relations."""
+
+    runs: Rows
+    scrapes: Rows
+    sets: Rows
+
+
+def inputs(
+    bronze: Bronze, batch: Batch, program: Program, labels: str = "r.labels"
+) -> Iterator[Relation]:
+    """Yield the rows that the kernel needs for a batch, by kind, with the column ``key``.
+
+    Args:
+        bronze: Rows of bronze.
+        batch: Batch to compute.
+        program: The kernel.
+        labels: SQL of the labels, in the form in which they are packed.
+    """
+    hours, made = _numbered(batch), {**_MADE, "labels": f"{labels} AS labels"}
+
+    def keyed(kind: int, name: str, rows: Rows, which: str, part: str, parts: str) -> Relation:
+        key = f"(({part}) * {1 << packets.PARTS_BITS} + {parts}) * {1 << packets.KIND_BITS}"
+        names = program.inputs[name].names
+        columns = ", ".join(made.get(column, f"r.{column}") for column in names)
+        # Spark cannot see that there are few hours; DuckDB reads a comment.
+        sql = f"SELECT /*+ BROADCAST(k) */ {key} + {kind} AS key, {columns} FROM {{rows}} r {which}"
+        return select(sql, rows=rows, hours=hours)
+
+    whole = "k.first", "k.parts"
+    yield keyed(packets.RUNS, "runs", bronze.runs, _OF_HOURS, _PART, "1")
+    yield keyed(packets.SCRAPES, "scrapes", bronze.scrapes, _OF_HOURS, *whole)
+    if any(call.parts > 1 for call in batch.calls):
+        which = f"{_OF_HOURS} AND k.parts > 1 AND r.metric IN {texts(program.describing)}"
+        yield keyed(packets.DESCRIBED, "runs", bronze.runs, which, *whole)
+    yield keyed(packets.SETS, "sets", bronze.sets, _OF_CALLS, *whole)
+
+
+def _numbered(batch: Batch) -> pa.Table:
+    """Return the hours of a batch: number in the call, first part of the call, number of parts."""
+    rows: list[dict[str, str | int]] = []
+    first = 0
+    for call in batch.calls:
+        for number, unit in enumerate(call.units):
+            hour = micros(unit.hour) // HOUR_US
+            rows.append(
+                {"cluster": unit.cluster, "epoch_hour": hour, "u": number, "first": first,
+                 "parts": call.parts}
+            )  # fmt: skip
+        first += call.parts
+    return pa.Table.from_pylist(rows)
 
 
 def batches(
@@ -104,16 +206,16 @@ def batches(
     cores: int,
     most_of_a_part: int = MOST_OF_A_PIECE,
 ) -> list[Batch]:
-    """Batches that hold every pair, in the order of time.
+    """Return batches that cover all hours to recompute, in the order of time.
 
     Args:
-        rows: How many rows bronze/runs holds of hours of clusters.
+        rows: Number of rows in bronze/runs, by hour of a cluster.
         todo: Hours of clusters to recompute.
-        barred: Hours of clusters that are frozen.
-        versions: The versions of bronze that are read.
-        most: Rows of bronze/runs of a batch, unless it is a single hour.
-        cores: The number of calls that can be computed at once.
-        most_of_a_part: Rows of bronze/runs of a part, as far as they can be divided.
+        barred: Frozen hours of clusters.
+        versions: Versions of bronze to read.
+        most: Maximum rows of bronze/runs in a batch; a single hour can exceed it.
+        cores: Number of calls that run at the same time.
+        most_of_a_part: Maximum rows of bronze/runs in a part, if they can be divided.
     """
     found = [
         HourSet(clusters, hours)
@@ -133,7 +235,7 @@ def batches(
 def _calls(
     rows: Mapping[ClusterHour, int], units: HourSet, most: int, cores: int
 ) -> Iterator[Call]:
-    """Hours with few rows together in one call, each one with too many in a call of its own."""
+    """Yield calls: small hours share a call, and each large hour has its own call."""
     pairs = [ClusterHour(cluster, hour) for hour in units.hours for cluster in units.clusters]
     sized = [(pair, rows.get(pair, 0)) for pair in pairs]
     yield from (Call((pair,), -(-count // most)) for pair, count in sized if count > most)
@@ -144,7 +246,7 @@ def _calls(
 def _evenly(
     sized: Sequence[tuple[ClusterHour, int]], most: int, cores: int
 ) -> Iterator[tuple[ClusterHour, ...]]:
-    """Hours in order, in as many equal calls as keep every core at work, none above ``most``."""
+    """Yield hours, in order, for equal calls that keep all cores busy, none above ``most``."""
     total = sum(count for _, count in sized)
     needed = max(1, -(-total // most))
     number = max(needed, min(-(-needed // cores) * cores, total // _LEAST_OF_A_CALL))
@@ -164,7 +266,7 @@ def _evenly(
 def _groups(
     todo: Iterable[ClusterHour], barred: Set[ClusterHour]
 ) -> list[tuple[tuple[str, ...], frozenset[dt.datetime]]]:
-    """Clusters that are recomputed together, with the hours of any of them."""
+    """Return clusters to recompute together, with the union of their hours."""
     groups: list[tuple[tuple[str, ...], frozenset[dt.datetime]]] = []
     by_cluster = groupby(sorted(todo), key=lambda pair: pair.cluster)
     wanted = [(cluster, frozenset(pair.hour for pair in pairs)) for cluster, pairs in by_cluster]
@@ -185,7 +287,7 @@ def _groups(
 def _cut(
     rows: Mapping[ClusterHour, int], clusters: tuple[str, ...], hours: list[dt.datetime], most: int
 ) -> Iterator[tuple[dt.datetime, ...]]:
-    """Hours in order, cut where a date or, if need be, an hour begins."""
+    """Yield hours in order, split at the start of a date or, if necessary, of an hour."""
     pieces: list[list[dt.datetime]] = []
     for _, of_date in groupby(hours, key=lambda hour: hour.date()):
         date = list(of_date)
@@ -195,14 +297,14 @@ def _cut(
 
 
 def _together(sized: Iterable[tuple[T, int]], most: int) -> Iterator[list[T]]:
-    """Things in order, as many together as are not larger than ``most``."""
+    """Yield items in order, grouped up to a total size of ``most``."""
     part: list[T] = []
     so_far = 0
-    for one, size in sized:
+    for item, size in sized:
         if part and so_far + size > most:
             yield part
             part, so_far = [], 0
-        part.append(one)
+        part.append(item)
         so_far += size
     if part:
         yield part

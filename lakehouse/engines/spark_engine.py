@@ -1,6 +1,6 @@
-"""The engine of a rollup where Spark is: it distributes, moves and commits; DuckDB computes.
+"""Engine with Spark: Spark distributes, moves and commits rows, and DuckDB computes them.
 
-SQL and the DataFrame API only, so that it works over Spark Connect. The one exception is
+It uses only SQL and the DataFrame API, so that it works over Spark Connect. The one exception is
 ``mapInArrow``, which packs rows and runs the kernel (see ``spark_kernel``).
 """
 
@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cached_property
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -20,9 +20,8 @@ from lakehouse.core import lake as lakes, spark_session
 from lakehouse.core.missing_files import MissingFile
 from lakehouse.core.periods import Period, instant
 from lakehouse.engines import packets, spark_jobs, spark_kernel, spark_relations
-from lakehouse.engines.costs import PartDone
-from lakehouse.engines.engine import SETS, ComputedBatch, Detail, LeaseRow, span_of
-from lakehouse.engines.relation import Relation, Rows, relation, select, source
+from lakehouse.engines.engine import ComputedBatch, Detail, LeaseRow, PartDone, bronze_of
+from lakehouse.engines.relation import Relation, Rows, source
 from lakehouse.engines.rollup_batches import Batch
 from lakehouse.kernel.run_in_duckdb import MOST_OF_A_PIECE, Program
 from lakehouse.tables import Column, Table
@@ -30,9 +29,9 @@ from lakehouse.tables.table import GOLD_PROPERTIES, of_gold, spark_identifier, s
 
 STAGING: Final = of_gold(
     "staging",
-    "The kernel's rows of the batch at work, packed; unused once it has ended",
-    Column("target", "string", "table of gold that the rows are of"),
-    Column("rows", "binary", "rows as a stream of Arrow"),
+    "Packed rows of the running batch; not used after the batch",
+    Column("target", "string", "table of gold"),
+    Column("rows", "binary", "rows as an Arrow stream"),
     partition_by=("target",),
     properties={**GOLD_PROPERTIES, "delta.dataSkippingNumIndexedCols": "0"},
     shelf="state",
@@ -42,7 +41,7 @@ _LEAST_ROWS: Final = 30_000_000
 _RECENT: Final = 20
 _TRIES: Final = 3
 _GONE: Final = (
-    "DELETED_FILE_RETENTION_DURATION",  # the version before is older than removed files are kept
+    "DELETED_FILE_RETENTION_DURATION",  # removed files of that version are no longer kept
     "DELTA_VERSION_NOT_FOUND",
     "DELTA_LOG_FILE_NOT_FOUND",
     "DELTA_TRUNCATED_TRANSACTION_LOG",
@@ -58,18 +57,18 @@ _CONFLICTS: Final = (
 _KERNEL: Final = re.compile(f"{packets.BEFORE_ERROR}(.*?){packets.AFTER_ERROR}", re.DOTALL)
 _ADVICE: Final = {
     re.compile(r"No module named '(pyarrow|duckdb|pandas)"): (
-        "{} is missing in Spark's Python workers: install duckdb and pyarrow on every node, for "
-        "the Python that PYSPARK_PYTHON names"
+        "{} is missing in Spark's Python workers. Install duckdb and pyarrow on each node, for the "
+        "Python in PYSPARK_PYTHON"
     ),
     re.compile(r"spark\.driver\.maxResultSize"): (
-        "a batch has more rows than Spark's driver takes: lower --rows, or raise "
+        "the rows of a batch exceed the limit of Spark's driver. Lower --rows, or raise "
         "spark.driver.maxResultSize"
     ),
 }
 
 
 class SparkEngine:
-    """A rollup's engine on a Spark session with Delta, in UTC; see ``engine.Engine``."""
+    """Engine on a Spark session with Delta, in UTC; see ``engine.Engine``."""
 
     writer = "Spark"
     at_once = 4
@@ -84,17 +83,16 @@ class SparkEngine:
 
     @cached_property
     def cores(self) -> int:
-        """The tasks that Spark runs at once."""
-        with spark_jobs.job(self._spark, f"{spark_jobs.ROLLUP} cores"):
-            return spark_session.cores(self._spark)
+        """Number of tasks that Spark runs at the same time."""
+        return spark_jobs.cores(self._spark)
 
     @property
     def most_rows(self) -> int:
-        """Rows of bronze/runs that a batch has by default."""
+        """Default maximum of bronze/runs rows in a batch."""
         return most_rows(self.cores)
 
     def detail(self, table: Table) -> Detail | None:
-        """Delta's metadata of a table; None: there is no table."""
+        """Return Delta's metadata of a table. None if the table does not exist."""
         with self._working_on(table):
             try:
                 fields = spark_relations.table_of(self._spark, self.lake, table).schema
@@ -106,14 +104,14 @@ class SparkEngine:
         return Detail(str(row["id"]), row["properties"] or {}, columns)
 
     def commits(self, table: Table, most: int) -> list[lakes.Version]:
-        """The newest versions that the log still holds, newest first."""
+        """Return up to ``most`` of the newest versions in the log, newest first."""
         with self._working_on(table):
             found = self._spark.sql(f"DESCRIBE HISTORY {self.lake.name(table)} LIMIT {most:d}")
             rows = found.selectExpr("version", "unix_micros(timestamp) AS us").collect()
         return [lakes.Version(row["version"], instant(row["us"])) for row in rows]
 
     def is_unchanged(self) -> bool:
-        """False: a catalog answers nothing about a table faster than a rollup reads it."""
+        """Return False: a check of a catalog takes as long as a rollup without new rows."""
         return False
 
     def rows(
@@ -124,10 +122,10 @@ class SparkEngine:
         between: Period | None = None,
         inserted: range | None = None,
     ) -> Relation:
-        """A table, as it is now or as of a version, or what was inserted into it.
+        """Return the rows of a table at a version, or the rows that versions inserted.
 
         Raises:
-            TableLogError: Its log names files outside the table.
+            TableLogError: The log refers to files outside the table.
         """
         if inserted is not None:
             return source(self._inserted(table, inserted))
@@ -151,26 +149,17 @@ class SparkEngine:
             return spark_relations.related(inserted, table, name)
 
     def collect(self, rows: Rows) -> pa.Table:
-        """Rows of a relation."""
+        """Return the rows of a relation as a table in memory."""
         with self._working_on():
-            return self._query(rows).toArrow()
-
-    def _query(self, rows: Rows) -> DataFrame:
-        chosen = relation(rows)
-        frames: dict[str, Any] = {
-            name: self._spark.createDataFrame(one) if isinstance(one, pa.Table) else one
-            for name, one in chosen.sources.items()
-        }
-        with self._working_on():
-            return self._spark.sql(chosen.sql, **frames)
+            return spark_relations.frame_of(self._spark, rows).toArrow()
 
     def define(self, table: Table) -> Detail | None:
-        """Create a table of gold as it is declared, or add the columns that it lacks."""
+        """Create a table of gold as declared, or add its missing columns."""
         found = self.detail(table)
         if found is None:
             self._create(table)
-        elif lacking := [one for one in table.columns if one.name not in found.columns]:
-            added = ", ".join(column.ddl.replace(" NOT NULL", "") for column in lacking)
+        elif missing := [column for column in table.columns if column.name not in found.columns]:
+            added = ", ".join(column.ddl.replace(" NOT NULL", "") for column in missing)
             with self._working_on(table):
                 self._spark.sql(f"ALTER TABLE {self.lake.name(table)} ADD COLUMNS ({added})")
         return found
@@ -183,7 +172,7 @@ class SparkEngine:
             )
 
     def _layout(self, table: Table) -> str:
-        """The clauses of CREATE TABLE that follow the columns."""
+        """Return the clauses of CREATE TABLE after the columns."""
         how, by = "PARTITIONED BY", table.partition_by
         if table.cluster_by and self.lake.is_managed(table):
             how, by = "CLUSTER BY", table.cluster_by
@@ -201,7 +190,7 @@ class SparkEngine:
             self._spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ({_listed(properties)})")
 
     def write(self, table: Table, rows: Rows | None, where: str | None = None) -> None:
-        """Append rows in one commit, or replace by them those that a predicate names."""
+        """Append rows in one commit, or replace the rows that match a condition."""
         name = self.lake.name(table)
         with self._working_on(table):
             self._writable.check(table)
@@ -209,8 +198,8 @@ class SparkEngine:
                 self._spark.sql(f"DELETE FROM {name} WHERE {_escaped(where or 'false')}")
                 return
             stored = (spark_relations.stored(column) for column in table.columns)
-            shaped = self._query(rows).selectExpr(*stored)
-            # By adaptive execution files get their due size; without it the rows are few.
+            shaped = spark_relations.frame_of(self._spark, rows).selectExpr(*stored)
+            # Adaptive execution sizes the files; a session without it has few rows.
             sized = shaped.hint("rebalance") if self._adaptive else shaped.coalesce(1)
             writer = sized.writeTo(name)
             if where is None:
@@ -219,20 +208,19 @@ class SparkEngine:
                 writer.overwrite(expr(_escaped(where)))
 
     def rebuild(self, table: Table, rows: Relation) -> None:
-        """Make a table of gold of rows, as it is declared; only NOT NULL Spark leaves out here."""
-        commented = self._query(rows).select(
-            *(
-                expr(spark_relations.stored(one)).alias(one.name, metadata={"comment": one.comment})
-                for one in table.columns
-            )
+        """Replace a table of gold, as declared; Spark omits NOT NULL here."""
+        columns = (
+            expr(spark_relations.stored(one)).alias(one.name, metadata={"comment": one.comment})
+            for one in table.columns
         )
-        # Not writeTo, which Delta does not let cluster.
+        # Not writeTo, because Delta does not cluster its tables.
         replaced = f"CREATE OR REPLACE TABLE {self.lake.name(table)} {self._layout(table)}"
         with self._working_on(table):
+            commented = spark_relations.frame_of(self._spark, rows).select(*columns)
             self._spark.sql(f"{replaced} AS SELECT * FROM {{rows}}", rows=commented)
 
     def drop(self, table: Table) -> None:
-        """Remove a table of gold; one that is only a folder keeps its files, and no row."""
+        """Remove a table of gold. Outside a catalog, only its rows are deleted."""
         if self.lake.schema_of(table) is None:
             self.write(table, None, "cluster IS NOT NULL")
             return
@@ -240,17 +228,17 @@ class SparkEngine:
             self._spark.sql(f"DROP TABLE IF EXISTS {self.lake.name(table)}")
 
     def missing_files(self, table: Table) -> list[MissingFile]:  # noqa: ARG002 - of the protocol
-        """None: Spark cannot list them, and says so when it reads one."""
+        """Return an empty list: Spark fails only when it reads such a file."""
         return []
 
     def drop_missing_files(self, table: Table) -> None:
-        """Nothing: Spark does not know such files."""
+        """Do nothing: Spark does not list such files."""
 
     def swap(self, seen: LeaseRow, wanted: LeaseRow, *, first: bool = False) -> bool:
-        """Change the lease if it is still as it was seen.
+        """Change the lease if its row is still ``seen``.
 
-        ``UPDATE ... WHERE id = what I saw`` changes nothing where another was faster, and of two at
-        the same instant Delta lets one commit.
+        The condition of the UPDATE does not match after another writer's change. Delta commits
+        only one of two simultaneous updates.
         """
         with self._working_on(tables.LEASE):
             self._writable.check(tables.LEASE)
@@ -271,14 +259,14 @@ class SparkEngine:
             with suppress(errors.LeaseLostError), self._working_on(tables.LEASE):
                 (row,) = self._spark.sql(sql).collect()
                 return bool(row["num_affected_rows"])
-            # Perhaps the platform has compacted it, and the row is still as it was seen.
+            # The platform might have compacted the table without a change of the row.
         return False
 
     def tidy(self, table: Table) -> None:
-        """Set the declared properties where they differ; compact; vacuum."""
+        """Set declared properties that differ, then compact and vacuum."""
         name = self.lake.name(table)
         found = self.detail(table)
-        if found is None:  # staging that was never needed
+        if found is None:  # no batch has needed staging
             return
         if any(found.properties.get(key) != value for key, value in table.properties.items()):
             self.set_properties(table, table.properties)
@@ -287,35 +275,34 @@ class SparkEngine:
                 self._spark.sql(f"OPTIMIZE {name}").collect()
             self._spark.sql(f"VACUUM {name}").collect()
 
+    @contextmanager
     def compute(
         self, batch: Batch, program: Program, label: str, step: Callable[[PartDone], None]
-    ) -> ComputedBatch:
-        """Run the kernel over a batch's hours and write its packets to gold/staging, once."""
-        self._purpose = spark_kernel.purpose(batch, label)
-        at, span = batch.versions, span_of(batch.units.hours)
-        runs = self._frame(tables.RUNS, at.runs, span).where("NOT misdated")
-        scrapes = self._frame(tables.SCRAPES, at.scrapes, span).where("NOT misdated")
-        sets = select(SETS, sets=self.rows(tables.MEMBERS, at.members), runs=source(runs))
-        bronze = spark_kernel.Bronze(runs, scrapes, self._query(sets))
-        with spark_kernel.running(self._spark, batch, label, step):
-            version = self._write_staging(spark_kernel.frame(bronze, batch, program))
+    ) -> Iterator[ComputedBatch]:
+        """Run the kernel over the hours of a batch, and write its packets to gold/staging, once."""
         name = self.lake.name(STAGING)
-        with self._working_on(STAGING):
-            rows = self._spark.sql(f"SELECT * FROM {name} VERSION AS OF {version:d}")
-            filled = {name for (name,) in rows.select("target").distinct().collect()}
-            costs = rows.where(col("target") == packets.COST).select("rows").toArrow()["rows"]
-        staged = {
-            name: source(spark_kernel.unpacked(rows.where(col("target") == name), columns))
-            for name, columns in program.schemas.items()
-            if name in filled
-        }
-        return ComputedBatch(staged, spark_kernel.costs(one.as_buffer() for one in costs))
+        self._purpose = spark_kernel.purpose(batch, label)
+        try:
+            with spark_kernel.running(self._spark, batch, label, step), self._working_on():
+                made = spark_kernel.frame(self._spark, bronze_of(self, batch), batch, program)
+                version = self._write_staging(made)
+            with self._working_on(STAGING):
+                rows = self._spark.sql(f"SELECT * FROM {name} VERSION AS OF {version:d}")
+                filled = {target for (target,) in rows.select("target").distinct().collect()}
+                costs = rows.where(col("target") == packets.COST).select("rows").toArrow()["rows"]
+            staged = {
+                target: source(spark_kernel.unpacked(rows.where(col("target") == target), columns))
+                for target, columns in program.schemas.items()
+                if target in filled
+            }
+            yield ComputedBatch(staged, spark_kernel.costs(packet.as_buffer() for packet in costs))
+        finally:
+            self._purpose = spark_jobs.ROLLUP
 
     def _write_staging(self, made: DataFrame) -> int:
-        """Write to staging; returns the version, also if another rollup writes there."""
+        """Write to staging and return the version, even if another rollup writes there."""
         name, mark = self.lake.name(STAGING), uuid.uuid4().hex
-        # Not saveAsTable, which asks a catalog to replace the table: Unity Catalog refuses that
-        # for external ones.
+        # Not saveAsTable, which replaces the table. Unity Catalog refuses that for external tables.
         self._create(STAGING)
         with self._working_on(STAGING):
             self._writable.check(STAGING)
@@ -327,7 +314,7 @@ class SparkEngine:
 
     @contextmanager
     def _working_on(self, table: Table | None = None) -> Iterator[None]:
-        """Name Spark's jobs, and turn known errors into errors of jmxlake."""
+        """Name Spark's jobs, and convert known errors to errors of jmxlake."""
         text = self._purpose if table is None else f"{self._purpose}: {table.name}"
         place = self.lake.root if table is None else self.lake.name(table)
         with spark_jobs.job(self._spark, text), one_line(place):
@@ -336,9 +323,9 @@ class SparkEngine:
 
 @contextmanager
 def one_line(place: str) -> Iterator[None]:
-    """Turn known errors of Spark into errors of jmxlake, by their text.
+    """Convert known errors of Spark to errors of jmxlake, by their text.
 
-    Exceptions of classic Spark and Connect have no class in common.
+    Exceptions of classic Spark and Connect have no common class.
     """
     try:
         yield
@@ -352,7 +339,7 @@ def one_line(place: str) -> Iterator[None]:
 
 
 def most_rows(cores: int) -> int:
-    """Rows of bronze/runs of a batch: four parts for each core, and worth its commits."""
+    """Return the rows of a batch: four parts per core, and enough for the cost of its commits."""
     return max(_LEAST_ROWS, 4 * cores * MOST_OF_A_PIECE)
 
 
@@ -365,18 +352,18 @@ def _meaning(text: str, place: str) -> errors.LakehouseError | None:
     if any(word in text for word in _GONE) and (gone := _OF_GOLD.search(text)):
         since = f"--since {gone[2]}" if gone[2] else "--tidy now"
         return errors.MissingFilesError(
-            f"{place}: a data file of gold/{gone[1]} is gone; remove it from the table's log (on "
-            f"Databricks FSCK REPAIR TABLE), then run jmxlake rollup {since}",
+            f"{place}: a data file of gold/{gone[1]} is missing. Remove it from the table's log "
+            f"(on Databricks FSCK REPAIR TABLE), then run jmxlake rollup {since}",
             "gold",
         )
     if any(word in text for word in _GONE):
         return errors.LogExpiredError(
-            f"{place}: Spark cannot read what was committed to bronze since the last rollup"
+            f"{place}: Spark cannot read the commits to bronze since the last rollup"
         )
     if any(word in text for word in _CONFLICTS):
         return errors.LeaseLostError(
-            f"{place}: another writer changed it meanwhile; run it again, and let nothing but the "
-            "rollup write to gold"
+            f"{place}: another writer changed the table at the same time. Run the command again, "
+            "and let only the rollup write to gold"
         )
     return None
 
@@ -388,12 +375,12 @@ def _listed(properties: Mapping[str, str]) -> str:
 
 
 def _escaped(where: str) -> str:
-    """A predicate in the SQL standard's strings, as Spark reads strings."""
+    """Return a condition with standard SQL strings as Spark reads strings."""
     return where.replace("\\", "\\\\")
 
 
 def _literal(value: str | int | None) -> str:
-    """An instant, or a text as a literal that no name of a host can break."""
+    """Return an instant, or a text as a literal that is safe for any host name."""
     if isinstance(value, int):
         return f"timestamp_micros({value:d})"
     return "NULL" if value is None else f"CAST(X'{value.encode().hex()}' AS STRING)"

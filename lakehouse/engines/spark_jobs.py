@@ -1,7 +1,7 @@
-"""What Spark's jobs are for, as its UI shows it, and how far a job is.
+"""Names of Spark's jobs in its UI, the progress of a job, and the number of cores.
 
-On classic Spark through the context of its driver, which Connect does not have: there jobs get tags
-alone, and the server reports its progress.
+Classic Spark needs the context of its driver for names and progress. Connect has none: jobs only
+get tags, and the server reports progress.
 """
 
 import threading
@@ -10,12 +10,13 @@ from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 from pyspark.sql import SparkSession
+from pyspark.sql.functions import spark_partition_id
 
 ROLLUP: Final = "jmxlake rollup"
-"""How the names of a rollup's jobs begin."""
+"""Prefix of the names of a rollup's jobs."""
 
 _NAMES: Final = ("spark.job.description", "callSite.short")
-"""Local properties: what the UI shows of a job, and of its stages."""
+"""Local properties that the UI shows for a job and for its stages."""
 
 _SECONDS: Final = 1.0
 
@@ -26,11 +27,11 @@ def job(spark: SparkSession, text: str) -> Iterator[None]:
 
     Args:
         spark: The session.
-        text: What they are for. It is their tag, too, so it has no comma.
+        text: Purpose of the jobs. It is also their tag, so it must not contain a comma.
     """
     context = _context(spark)
     before = [context and context.getLocalProperty(name) for name in _NAMES]
-    is_named = text in spark.getTags()  # by a job around it
+    is_named = text in spark.getTags()  # within a job of the same name
     _name(context, [text] * len(_NAMES))
     spark.addTag(text)
     try:
@@ -41,22 +42,28 @@ def job(spark: SparkSession, text: str) -> Iterator[None]:
         _name(context, before)
 
 
+def cores(spark: SparkSession) -> int:
+    """Return the number of tasks that a Spark runs at the same time: its partitions of a range."""
+    with job(spark, f"{ROLLUP} cores"):
+        return spark.range(1 << 16).select(spark_partition_id()).distinct().count()
+
+
 @contextmanager
 def watched(spark: SparkSession, tasks: int, report: Callable[[int], None]) -> Iterator[None]:
-    """Report how many tasks of a running job's stage are complete, at most once a second.
+    """Report the number of completed tasks of a running job's stage, at most once a second.
 
     Args:
         spark: The session.
-        tasks: The number of tasks of the stage: the newest stage with so many is taken for it.
-        report: Called with the number of complete ones, from another thread on classic Spark.
+        tasks: Number of tasks of the stage. The newest stage with this number is used.
+        report: Receives the number of completed tasks, on classic Spark in another thread.
     """
-    seen = 0
+    reported = 0
 
     def count(stages: Sequence[tuple[int, int]]) -> None:
-        nonlocal seen
+        nonlocal reported
         complete = next((done for number, done in reversed(stages) if number == tasks), 0)
-        if complete > seen:
-            seen = complete
+        if complete > reported:
+            reported = complete
             report(complete)
 
     follow = _on_connect if _context(spark) is None else _on_classic
@@ -71,11 +78,11 @@ def _on_classic(
     tracker, ended = _context(spark).statusTracker(), threading.Event()
 
     def poll() -> None:
-        # Progress is a courtesy: an error of Spark's is the job's to report.
+        # The job itself reports errors of Spark.
         with suppress(Exception):
             while not ended.wait(_SECONDS):
                 found = map(tracker.getStageInfo, tracker.getActiveStageIds())
-                count([(one.numTasks, one.numCompletedTasks) for one in found if one])
+                count([(stage.numTasks, stage.numCompletedTasks) for stage in found if stage])
 
     thread = threading.Thread(target=poll, daemon=True)
     thread.start()
@@ -91,10 +98,10 @@ def _on_connect(
     spark: SparkSession, count: Callable[[Sequence[tuple[int, int]]], None]
 ) -> Iterator[None]:
     def progress(stages: Iterable[Any] | None, **_: object) -> None:
-        in_order = sorted(stages or (), key=lambda one: one.stage_id)
-        count([(one.num_tasks, one.num_completed_tasks) for one in in_order])
+        in_order = sorted(stages or (), key=lambda stage: stage.stage_id)
+        count([(stage.num_tasks, stage.num_completed_tasks) for stage in in_order])
 
-    handler: Any = progress  # of no class of Connect's, which classic Spark may lack
+    handler: Any = progress  # classic Spark may lack Connect's classes
     spark.registerProgressHandler(handler)
     try:
         yield
@@ -103,7 +110,7 @@ def _on_connect(
 
 
 def _context(spark: SparkSession) -> Any:
-    """The context of the driver; None on Connect."""
+    """Return the context of the driver. None on Connect."""
     return spark.sparkContext if hasattr(spark, "sparkContext") else None
 
 

@@ -1,13 +1,14 @@
-"""Tables of a lake as Spark reads them, and relations that Spark makes of their rows.
+"""Tables of a lake as Spark reads them, and relations as DataFrames.
 
-Columns of a table that its declaration does not have are never read.
+Undeclared columns of a table are never read.
 """
 
 import os
 import re
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
+import pyarrow as pa
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import expr, unix_micros
@@ -17,17 +18,14 @@ from lakehouse.core.lake import Lake
 from lakehouse.core.periods import FIRST, HOUR_US, LAST, Period, micros
 from lakehouse.core.spark_session import PLATFORM
 from lakehouse.engines.engine import instant_of
-from lakehouse.errors import (
-    LogExpiredError,
-    TableLogError,
-    TableSchemaError,
-)
+from lakehouse.engines.relation import Rows, relation
+from lakehouse.errors import LogExpiredError, TableLogError, TableSchemaError
 from lakehouse.tables import Column, Table, paths
 from lakehouse.tables.table import spark_identifier
 
 _MISSING: Final = ("NOT_FOUND", "MISSING_DELTA_TABLE", "DOES_NOT_EXIST", "MISSING_TRANSACTION_LOG")
 _SCHEME: Final = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*:(?://(?=/))?")
-"""As file:/x and file:///x, or s3: and s3a:, are one place."""
+"""Removed before paths are compared: file:/x is file:///x, and s3: is s3a:."""
 
 _CONSTRAINTS: Final = "delta.constraints."
 _TOO_NEW: Final = ("DELTA_UNSUPPORTED_FEATURES_FOR_READ", "DELTA_INVALID_PROTOCOL_VERSION")
@@ -36,11 +34,11 @@ _TOO_NEW: Final = ("DELTA_UNSUPPORTED_FEATURES_FOR_READ", "DELTA_INVALID_PROTOCO
 def table_of(
     spark: SparkSession, lake: Lake, table: Table, version: int | None = None
 ) -> DataFrame:
-    """A table, as it is now or as of a version.
+    """Return a table at a version. None means the newest.
 
     Raises:
-        TableNotFoundError: It is not there.
-        TableSchemaError: It uses features of Delta that this Spark does not have.
+        TableNotFoundError: The table does not exist.
+        TableSchemaError: The table uses features of Delta that this Spark does not support.
     """
     as_of = "" if version is None else f" VERSION AS OF {version:d}"
     try:
@@ -53,17 +51,17 @@ def table_of(
         if not any(word in str(error) for word in _TOO_NEW):
             raise
         raise TableSchemaError(
-            f"{lake.name(table)}: it needs a newer Delta than this Spark has; upgrade Delta, or "
-            "find who upgraded the table"
+            f"{lake.name(table)}: the table requires a newer Delta than this Spark has. Upgrade "
+            "Delta, or find out who upgraded the table"
         ) from error
 
 
 class Confined:
-    """Check that the logs of tables name only files below their table.
+    """Check that the logs of tables refer only to files below their table.
 
-    Spark follows every path of a log, and symbolic links of a folder on this machine. Of what was
-    inserted it names no files; only the hours to compute again are taken from there. On Databricks
-    a catalog confines readers to a table, and its shallow clones name files of another.
+    Spark follows every path in a log, and symbolic links in a folder on this machine. It does not
+    name the files of inserted rows; the rollup uses only the hours of these rows. On Databricks a
+    catalog confines readers to a table, and shallow clones refer to files of another table.
 
     Args:
         spark: The session.
@@ -80,11 +78,11 @@ class Confined:
 
         Args:
             table: The table.
-            version: Its version; None: the newest.
+            version: Version to check. None means the newest.
             rows: The table as Spark reads it.
 
         Raises:
-            TableLogError: Its log names another file, or a link in its folder leads outside.
+            TableLogError: The log refers to a file outside the table, or a link leads outside.
         """
         in_catalog = self._lake.schema_of(table) is not None
         if (in_catalog and PLATFORM in os.environ) or (table, version) in self._known:
@@ -101,19 +99,19 @@ class Confined:
         for file in rows.inputFiles():
             if not _SCHEME.sub("", file).startswith(place):
                 raise TableLogError(
-                    f"{name}: its log names {file[:200]!r}, which is not a file below the table. "
-                    "Find who wrote that commit, and restore the table from a backup (of a shallow "
-                    "clone make a deep one)"
+                    f"{name}: the log refers to {file[:200]!r}, which is not below the table. "
+                    "Find out who wrote that commit, and restore the table from a backup (replace "
+                    "a shallow clone with a deep clone)"
                 )
         if version is not None:
             self._known.add((table, version))
 
 
 class Writable:
-    """Check that the metadata of tables has no SQL that Spark would run as it writes.
+    """Check that the metadata of tables has no SQL that Spark would run when it writes.
 
-    A generated column that is not among the written ones may call any Java method. The expressions
-    of constraints may not, but a writer of the log could have them computed for each row.
+    A generated column that is not written can call any Java method. Expressions of constraints
+    cannot, but a writer of the log could make Spark compute them for each row.
 
     Args:
         spark: The session.
@@ -125,13 +123,13 @@ class Writable:
         self._known: set[str] = set()
 
     def check(self, table: Table) -> None:
-        """Check a table before it is written for the first time.
+        """Check a table before the first write.
 
         Args:
             table: The table, with all columns that are written.
 
         Raises:
-            TableSchemaError: Its metadata may have such SQL.
+            TableSchemaError: The metadata might have such SQL.
         """
         if (name := self._lake.name(table)) in self._known:
             return
@@ -140,27 +138,43 @@ class Writable:
         other = table.undeclared(self._spark.sql(f"SELECT * FROM {name}").columns)
         if other and "generatedColumns" in (row["tableFeatures"] or ()):
             raise TableSchemaError(
-                f"{name}: its column {display.line(other[0])} is not of jmxlake and may be "
-                "generated, so to write the table might run its SQL. Drop the column"
+                f"{name}: jmxlake does not declare the column {display.line(other[0])}. It might "
+                "be generated, and a write could run its SQL. Drop the column"
             )
         named = [key for key in row["properties"] or () if key.startswith(_CONSTRAINTS)]
         if named:
             raise TableSchemaError(
-                f"{name}: it has the constraint {display.line(named[0])}, whose SQL Spark would "
-                "run. Drop it"
+                f"{name}: Spark would run the SQL of the constraint {display.line(named[0])}. Drop "
+                "the constraint"
             )
         self._known.add(name)
 
 
-# Spark's own to_date goes through a calendar for each row; a rollup asks this of every run.
+# Spark's to_date uses a calendar for each row, and a rollup computes this for every run.
 _MISDATED: Final = (
     f"(unix_date(date) != unix_micros(start) div {24 * HOUR_US} "
     f"OR unix_micros(start) NOT BETWEEN {micros(FIRST)} AND {micros(LAST)})"
 )
 
 
+def frame_of(spark: SparkSession, rows: Rows) -> DataFrame:
+    """Return the rows of a relation."""
+    chosen = relation(rows)
+    frames: dict[str, Any] = {
+        name: spark.createDataFrame(_with_a_chunk(some)) if isinstance(some, pa.Table) else some
+        for name, some in chosen.sources.items()
+    }
+    return spark.sql(chosen.sql, **frames)
+
+
+def _with_a_chunk(rows: pa.Table) -> pa.Table:
+    """Return the rows in at least one chunk: PySpark needs it for columns of lists (4.2.0)."""
+    none = pa.RecordBatch.from_pylist([], rows.schema)
+    return pa.Table.from_batches(rows.to_batches() or [none])
+
+
 def inside(columns: Sequence[str], span: Period) -> str:
-    """Written so that files and row groups beyond the span are left out."""
+    """Return the condition for rows of a period; Spark skips other files and row groups by it."""
     start = instant_of(columns)
     ends = (span.start, span.end)
     first, end = (f"TIMESTAMP '{moment:%Y-%m-%d %H:%M:%S.%f}Z'" for moment in ends)
@@ -170,56 +184,50 @@ def inside(columns: Sequence[str], span: Period) -> str:
 
 
 def inserted(changes: DataFrame, name: str) -> DataFrame:
-    """The rows of a change feed that were inserted.
+    """Return the inserted rows of a change feed.
 
     Args:
         changes: The feed.
-        name: The table's name in Spark SQL, for errors.
+        name: Name of the table in Spark SQL, for errors.
 
     Raises:
-        LogExpiredError: Spark cannot read it, for the table has a column of that name.
+        LogExpiredError: Spark cannot read the feed, because the table has a column of that name.
     """
     names = [column.lower() for column in changes.columns]
     for own in ("_change_type", "_commit_version", "_commit_timestamp"):
         if names.count(own) > 1:
-            raise LogExpiredError(f"{name}: Delta has no change feed of a table with column {own}")
+            raise LogExpiredError(f"{name}: a column {own} prevents a change feed of Delta")
     return changes.where("_change_type = 'insert'")
 
 
 def related(rows: DataFrame, table: Table, name: str, *, written: bool = False) -> DataFrame:
-    """Rows as a relation: instants in microseconds, with the hour and whether it is misdated.
+    """Return rows as a relation: instants in microseconds, and the derived columns.
 
     Args:
         rows: The rows.
-        table: The declaration of their table.
-        name: The table's name in Spark SQL, for errors.
-        written: Whether the relation has the column ``written``.
+        table: Declaration of their table.
+        name: Name of the table in Spark SQL, for errors.
+        written: Add the column ``written``.
 
     Raises:
-        TableSchemaError: A column has another type than the declared one.
+        TableSchemaError: The type of a column differs from its declaration.
     """
-    types = dict(rows.dtypes)
-    older_gold.check(table, types, name)
-    if wrong := table.wrong_types(types):
-        raise TableSchemaError(
-            f"{name}: {display.line('; '.join(wrong))}; another version of jmxlake made it, or it "
-            "is no table of jmxlake"
-        )
-    shaped = {one.name: _related(one) for one in table.declared(types)}
+    declared = older_gold.declared(table, dict(rows.dtypes), name)
+    shaped = {column.name: _related(column) for column in declared}
     if start := instant_of(shaped):
         latest, at = micros(LAST) // HOUR_US, f"unix_micros({spark_identifier(start)})"
         shaped["epoch_hour"] = f"greatest(0L, least({at} div {HOUR_US}, {latest}L))"
     if "date" in shaped and start == "start":
         shaped["misdated"] = _MISDATED
     columns = [expr(text).alias(name) for name, text in shaped.items()]
-    if written:  # the table may have a column of its own with the name _metadata
+    if written:  # the table may have its own column _metadata
         file = rows.metadataColumn("_metadata")
         columns.append(unix_micros(file["file_modification_time"]).alias("written"))
     return rows.select(*columns)
 
 
 def _related(column: Column) -> str:
-    """A column of a table as its relation has it."""
+    """Return the SQL of a column in a relation, from the column in its table."""
     name = spark_identifier(column.name)
     if column.type == "timestamp":
         return f"unix_micros({name})"
@@ -229,7 +237,7 @@ def _related(column: Column) -> str:
 
 
 def stored(column: Column) -> str:
-    """A column of a relation as its table has it."""
+    """Return the SQL of a column in its table, from the column in a relation."""
     name = spark_identifier(column.name)
     if column.type == "timestamp":
         return f"timestamp_micros({name}) AS {name}"

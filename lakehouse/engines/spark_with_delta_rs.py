@@ -1,45 +1,46 @@
-"""A lake on a path, rolled up by Spark: Spark reads bronze and runs the kernel, delta-rs writes.
+"""Engine for a lake on a path with Spark: Spark reads bronze and runs the kernel, delta-rs writes.
 
-Planning, lease, progress and commits are those of the local engine: on a path delta-rs is the only
-writer of gold. Spark gets lists of Parquet files, so it needs no Delta, and starts only if there
-is work to compute.
+Planning, lease, progress and commits are inherited from the local engine: on a path only delta-rs
+writes gold. Spark receives lists of Parquet files, so it needs no Delta, and starts only if there
+are hours to compute.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Final
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from lakehouse import tables
-from lakehouse.core import missing_files, spark_session
+from lakehouse.core import missing_files
 from lakehouse.core.delta_rs import url_of
 from lakehouse.core.lake import Lake
 from lakehouse.core.periods import Period
-from lakehouse.engines import local_relations, packets, spark_jobs, spark_kernel, spark_relations
-from lakehouse.engines.costs import PartDone
-from lakehouse.engines.engine import ComputedBatch, instant_of, span_of
+from lakehouse.engines import packets, spark_jobs, spark_kernel, spark_relations
+from lakehouse.engines.engine import ComputedBatch, PartDone, named_sets, span_of
 from lakehouse.engines.local_engine import LocalEngine
-from lakehouse.engines.relation import source
-from lakehouse.engines.rollup_batches import Batch
+from lakehouse.engines.local_relations import Packed
+from lakehouse.engines.relation import Relation, source
+from lakehouse.engines.rollup_batches import Batch, Bronze
 from lakehouse.engines.spark_engine import most_rows, one_line
 from lakehouse.kernel.run_in_duckdb import Program
 from lakehouse.tables import Table
 
 _MOST_ROWS: Final = 75_000_000
-"""Rows of a batch whose gold fits into memory, packed, and below spark.driver.maxResultSize (1 GB):
-where gold has as many rows as bronze, some 11 bytes each."""
+"""Maximum rows of a batch. Its rows of gold, packed into about 11 bytes each, then fit into memory
+and into spark.driver.maxResultSize (1 GB), even if gold has as many rows as bronze."""
 
 
 class SparkOnPath(LocalEngine):
-    """A rollup's engine where gold lies on a path and Spark computes; see ``engine.Engine``.
+    """Engine that computes with Spark while gold is on a path; see ``engine.Engine``.
 
     Args:
-        lake: A lake whose tables all lie below its root.
-        start: Gives the session; called once, when there is work to plan.
-        options: Storage options of delta-rs, beside those in the environment.
+        lake: A lake with all tables below its root.
+        start: Returns the session. Called once, when there are hours to plan.
+        options: Storage options of delta-rs, in addition to the environment.
     """
 
     def __init__(
@@ -54,29 +55,29 @@ class SparkOnPath(LocalEngine):
 
     @cached_property
     def cores(self) -> int:
-        """The tasks that Spark runs at once."""
-        with spark_jobs.job(self._spark, f"{spark_jobs.ROLLUP} cores"):
-            return spark_session.cores(self._spark)
+        """Number of tasks that Spark runs at the same time."""
+        return spark_jobs.cores(self._spark)
 
     @cached_property
     def most_rows(self) -> int:  # type: ignore[override]  # known once Spark runs
-        """Rows of bronze/runs that a batch has by default."""
+        """Default maximum of bronze/runs rows in a batch."""
         return min(most_rows(self.cores), _MOST_ROWS)
 
+    @contextmanager
     def compute(
         self, batch: Batch, program: Program, label: str, step: Callable[[PartDone], None]
-    ) -> ComputedBatch:
-        """Run the kernel in Spark's workers; its rows come back as packets, which stay packed."""
+    ) -> Iterator[ComputedBatch]:
+        """Run the kernel in Spark's workers. Its rows return as packets, and stay packed."""
         at, span = batch.versions, span_of(batch.units.hours)
         running = spark_kernel.running(self._spark, batch, label, step)
         with running, one_line(self.lake.root):
-            bronze = spark_kernel.Bronze(
-                self._frame(tables.RUNS, at.runs, span),
-                self._frame(tables.SCRAPES, at.scrapes, span),
-                self._spark.createDataFrame(_with_a_chunk(self.named_sets(batch))),
+            bronze = Bronze(
+                self._parquet(tables.RUNS, at.runs, span),
+                self._parquet(tables.SCRAPES, at.scrapes, span),
+                self.collect(named_sets(self, batch)),
             )
             try:
-                made = spark_kernel.frame(bronze, batch, program).toArrow()
+                made = spark_kernel.frame(self._spark, bronze, batch, program).toArrow()
             except Exception:
                 for table in (tables.RUNS, tables.SCRAPES, tables.MEMBERS):
                     missing_files.refuse(self.open(table), self._store.url(table))
@@ -85,22 +86,14 @@ class SparkOnPath(LocalEngine):
         for name, rows in zip(made["target"].to_pylist(), made["rows"], strict=True):
             found[name].append(rows.as_buffer())
         costs = spark_kernel.costs(found.pop(packets.COST))
-        rows = {name: source(local_relations.Packed(some)) for name, some in found.items()}
-        return ComputedBatch(rows, costs)
+        yield ComputedBatch({name: source(Packed(some)) for name, some in found.items()}, costs)
 
-    def _frame(self, table: Table, version: int, span: Period) -> DataFrame:
-        """The rows of a table that lie in a span and under their own date."""
+    def _parquet(self, table: Table, version: int, span: Period) -> Relation:
+        """Return the rows of a period of a table, read from its files."""
         delta = self.open(table, version)
-        places = self._store.places(delta, instant_of(table.column_names), span)
+        places = self._store.places(table, delta, span)
         schema = ", ".join(column.ddl for column in table.columns)
         files = self._spark.read.schema(schema).option("basePath", url_of(delta))
         rows = files.parquet(*places) if places else self._spark.createDataFrame([], schema)
         inside = rows.where(spark_relations.inside(table.column_names, span))
-        related = spark_relations.related(inside, table, url_of(delta))
-        return related.where("NOT misdated")
-
-
-def _with_a_chunk(rows: pa.Table) -> pa.Table:
-    """The same rows, in chunks that PySpark takes: columns of lists must have one (4.2.0)."""
-    none = pa.RecordBatch.from_pylist([], rows.schema)
-    return pa.Table.from_batches(rows.to_batches() or [none])
+        return source(spark_relations.related(inside, table, url_of(delta)))

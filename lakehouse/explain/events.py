@@ -7,12 +7,11 @@ from typing import Final, NamedTuple
 from lakehouse.core import display
 from lakehouse.core.subjects import Subject
 from lakehouse.report.evidence import decide
-from lakehouse.report.facts.answers import question
 from lakehouse.report.facts.build import head
 from lakehouse.report.facts.events.event_uses import NAMES_OF
 from lakehouse.report.facts.fields import to_json
-from lakehouse.report.facts.owners.event_owners import with_event_owners
-from lakehouse.report.facts.report_record import SECTIONS
+from lakehouse.report.facts.owners.owner_accounts import with_event_owners
+from lakehouse.report.facts.report_record import SECTIONS, question
 from lakehouse.report.facts.scope import Scope
 from lakehouse.report.figures import Facts, Row
 from lakehouse.report.owners import Owners

@@ -1,24 +1,25 @@
-"""Reads the evidence of a story: rows of gold on a subject and on the sources that report it."""
+"""The evidence of a story, read from gold, and the report's decision on each of its metrics."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 from lakehouse import tables
-from lakehouse.core.metrics import Watched
-from lakehouse.core.periods import Period
-from lakehouse.core.spans import Span
+from lakehouse.core.metrics import GROUP_LAG, PARTITION_LAG, PARTITION_METRICS, UNAVAILABLE, Watched
+from lakehouse.core.periods import Period, iso
+from lakehouse.core.spans import Span, length, overlap
 from lakehouse.core.subjects import SUBJECT_COLUMNS, Subject
 from lakehouse.engines.gold_reader import Row, is_one_of, is_same, text
-from lakehouse.explain.bad_intervals import Total
-from lakehouse.explain.gaps import Attempt
+from lakehouse.explain.intervals import Attempt, Total
 from lakehouse.gold import incidents
 from lakehouse.gold.incidents import Incident
+from lakehouse.report import evidence as decisions
 from lakehouse.report.facts.gold import CHANGE, Gold
+from lakehouse.report.facts.sections.coverage import ANY_FAMILY
 from lakehouse.slo.sla_statement import Statement, Times
 
 MOST: Final = 50_000
-"""The most rows of one kind in a story; with more it ends early, and ``until`` is set."""
+"""Maximum number of rows of one kind in a story; with more it ends early, at ``until``."""
 
 OF_SOURCES: Final = (
     "agent_start", "source_restart", "version_change", "clock_step", "batch_dropped",
@@ -26,7 +27,7 @@ OF_SOURCES: Final = (
     "spool_restored", "spool_tail_lost", "spool_unwritable", "agent_crashed", "family_coarsened",
     "family_restored",
 )  # fmt: skip
-"""Changes of sources and their agents; all others are of a subject itself."""
+"""Changes of sources and their agents; all others are changes of a subject itself."""
 
 
 class Scope(NamedTuple):
@@ -36,11 +37,11 @@ class Scope(NamedTuple):
         subject: A row of gold/subjects, or a partition of a topic.
         period: Whole windows.
         window_us: Length of a window.
-        now_us: Nothing is expected later than this.
+        now_us: The present; nothing is expected later.
         watched: The metrics of the story.
-        life: When the subject existed within the period; None: it did not.
-        lives: When each source that may report it was expected to be read within the period.
-        statements: Attainments of its objectives; of a partition, those of its topic.
+        life: Active period of the subject within the period; None: it did not exist.
+        lives: Expected time within the period of each source that may report it.
+        statements: Attainments of its objectives. A partition has the statements on its topic.
     """
 
     subject: Subject
@@ -54,18 +55,19 @@ class Scope(NamedTuple):
 
 
 class Evidence(NamedTuple):
-    """All that a story is made of; instants in microseconds.
+    """The content of a story; instants in microseconds.
 
     Attributes:
-        incidents: When the subject was bad, oldest first.
+        incidents: Incidents of the subject, oldest first.
         totals: Windows with the greatest total of all brokers.
         attempts: Attempts to read the sources that may report the subject.
-        read: Sources that were read at all, for whatever family.
+        read: Sources with a successful reading of any family.
         changes: Changes of the subject and of its sources, oldest first.
-        times: Good and bad time by objective and window; of a partition its topic's, and all that
-            was seen and not bad is good: while another one was bad, it may have been unseen.
-        until: Where the story ends because it has too many rows; None: it is complete.
-        collected: The metrics that gold has rows of in the period; None: that was not looked up.
+        times: Good and bad time by objective and window. A partition has the times of its topic,
+            and all observed time that is not bad is good: while another partition was bad, it
+            may have been unobserved.
+        until: The end of a story with too many rows; None: it is complete.
+        collected: The metrics with rows in gold in the period; None: not looked up.
         incomplete: Hours in which a table of gold is incomplete, as in report.json.
     """
 
@@ -113,7 +115,7 @@ def _totals(gold: Gold, subject: Subject, watched: Sequence[Watched]) -> list[To
 
 
 def _attempts(gold: Gold, subject: Subject, watched: Sequence[Watched]) -> list[Attempt]:
-    """Attempts to read every source that may report the subject; of a source only its own."""
+    """Return attempts to read every source that may report the subject, or the source itself."""
     where = "r.outcome <> 'skipped'"
     if subject.kind == "source":
         where += f" AND {_of_subject(subject)}"
@@ -172,7 +174,7 @@ def _of_change(subject: Subject) -> str:
 
 
 def _times(gold: Gold, subject: Subject) -> dict[str, dict[int, Times]]:
-    """Good and bad time by objective and window, as ``Evidence`` has it."""
+    """Return good and bad time by objective and window, as in ``Evidence``."""
     own = zip(SUBJECT_COLUMNS, subject.key, strict=True)
     condition = " AND ".join(is_same(f"r.{name}", value) for name, value in own)
     columns = {name: f"r.{name}" for name in Times._fields}
@@ -187,7 +189,7 @@ def _times(gold: Gold, subject: Subject) -> dict[str, dict[int, Times]]:
 
 
 def _of_subject(subject: Subject) -> str:
-    """SQL condition that a row ``r`` of gold is of the subject."""
+    """Return the SQL condition that a row ``r`` of gold is of the subject."""
     if subject.kind == "client":
         user = is_same("r.user_name", subject.user)
         return f"{user} AND {is_same('r.client_id', subject.client_id)} AND r.topic IS NULL"
@@ -195,3 +197,108 @@ def _of_subject(subject: Subject) -> str:
         return f"r.topic = {text(str(subject.topic))} AND r.partition_id = {subject.partition:d}"
     column = "consumer_group" if subject.kind == "group" else subject.kind
     return f"r.{column} = {text(str(getattr(subject, subject.kind)))}"
+
+
+_OTHER: Final = "other"
+"""Placeholder for all families that the story does not use."""
+
+_READS: Final = ("incidents", "lost_offsets", "sources")
+"""Tables of gold that a story reads."""
+
+_IS_TIERED: Final = "kafka.topic.remote_storage_enabled"
+_OF_TIERS: Final = "kafka.topic.remote_"
+_READ_WITH: Final = {PARTITION_LAG: GROUP_LAG}
+"""Metrics that agents report above a threshold only, each with a metric that is always reported."""
+
+
+def answers(
+    scope: Scope, evidence: Evidence, bad: Collection[str], min_coverage: float
+) -> list[dict[str, Any]]:
+    """Return the state of each watched metric, and the observed time that it rests on.
+
+    Args:
+        scope: The subject, its period and its metrics.
+        evidence: Attempts to read its sources.
+        bad: The metrics with a bad interval.
+        min_coverage: Minimum coverage for a good answer, percent.
+    """
+    facts = {
+        "from": iso(scope.period.span[0]),
+        "to": iso(scope.period.span[1]),
+        "min_coverage_percent": min_coverage,
+        "coverage": _coverage(scope, evidence),
+        "objectives": [_objective(one, scope) for one in scope.statements],
+        "collected": evidence.collected,
+        "incomplete": evidence.incomplete,
+    }
+    return [_answer(facts, scope.subject, one, is_bad=one.metric in bad) for one in scope.watched]
+
+
+def _answer(
+    facts: dict[str, Any], subject: Subject, watched: Watched, *, is_bad: bool
+) -> dict[str, Any]:
+    metric = _READ_WITH.get(watched.metric, watched.names_in_bronze[0])
+    derived = [UNAVAILABLE] if metric.startswith(PARTITION_METRICS) else []
+    # Families of a metric in the lake's own catalogue are not known here.
+    read = metric if watched.families else "any"
+    # Rows of these metrics are bad in a story, and no row means good.
+    judged = (watched.metric, metric, *derived)
+    question = decisions.Question(watched.metric, read, gold=_READS, judged=judged)
+    found = decisions.decide(facts, question, bad=is_bad)
+    if not is_bad and (why := _inapplicable(subject, watched.metric)):
+        found = found._replace(state="not_applicable", reason=f"Not applicable: {why}.")
+    names = ("state", "observed_percent", "expected_us", "observed_us", "reason")
+    return {
+        "metric": watched.metric,
+        "title": watched.title,
+        **{name: getattr(found, name) for name in names},
+    }
+
+
+def _inapplicable(subject: Subject, metric: str) -> str:
+    """Return why a subject does not have a metric; empty: it has it, or that is not known."""
+    is_of_tiers = metric.startswith(_OF_TIERS) or metric.endswith("_tier_lag")
+    if is_of_tiers and subject.attributes.get(_IS_TIERED) == 0:
+        return "the topic does not have remote storage enabled"
+    for role, other in (("broker", "controller"), ("controller", "broker")):
+        if metric.startswith(f"kafka.{role}.") and str(subject.source).startswith(f"{other}-"):
+            return f"the source is not a {role}"
+    return ""
+
+
+def _coverage(scope: Scope, evidence: Evidence) -> dict[str, Any]:
+    """Return the coverage of the subject's sources in its active period."""
+    sources: list[dict[str, Any]] = []
+    for source, life in scope.lives.items():
+        if (lived := overlap(life, scope.life) if scope.life else None) is None:
+            continue
+        read = {one.family for one in evidence.attempts if one.source == source}
+        # A source that was read for other families only has no attempt here.
+        others = {_OTHER if source in evidence.read else ANY_FAMILY}
+        for family in sorted(read or others):
+            observed = (
+                lived[1] - lived[0] if family == _OTHER else _read(evidence, source, family, lived)
+            )
+            sources.append({
+                "source": source,
+                "family": family,
+                "expected_us": lived[1] - lived[0],
+                "observed_us": observed,
+            })  # fmt: skip
+    total, seen = (sum(one[key] for one in sources) for key in ("expected_us", "observed_us"))
+    return {"sources": sources, "expected_us": total, "observed_us": seen}
+
+
+def _read(evidence: Evidence, source: str, family: str, life: Span) -> int:
+    spans = (
+        overlap((one.start, one.end), life)
+        for one in evidence.attempts
+        if (one.source, one.family, one.outcome) == (source, family, "ok")
+    )
+    return length(span for span in spans if span)
+
+
+def _objective(statement: Any, scope: Scope) -> dict[str, Any]:
+    subject = {"expected_us": statement.whole_us, "unknown_us": statement.unknown_us}
+    period = {"from": iso(scope.period.span[0]), "to": iso(scope.period.span[1])}
+    return {"metrics": list(statement.objective.metrics), **period, "subjects": [subject]}

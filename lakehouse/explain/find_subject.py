@@ -1,4 +1,4 @@
-"""Finds the subject that a typed name means."""
+"""Search for the subject of a typed name."""
 
 import difflib
 import re
@@ -22,7 +22,7 @@ _LONGEST: Final = 2 * display.NAME_LIMIT
 
 
 def name_of(subject: Subject) -> str:
-    """A name that can be typed and means nothing else in its cluster."""
+    """Return a name that can be typed and is unique in its cluster."""
     if subject.kind == "partition":
         return f"topic:{subject.topic}/{subject.partition}"
     plain, with_kind, *_ = _names(subject)
@@ -32,17 +32,17 @@ def name_of(subject: Subject) -> str:
 
 
 def find(text: str, known: Sequence[Subject], lake: str) -> Subject:
-    """The subject of a name: a row of gold/subjects, or a partition of a topic.
+    """Return the subject of a name: a row of gold/subjects, or a partition of a topic.
 
     Args:
         text: ``orders``, ``topic:orders``, ``orders/3``, ``user/client-id``, ``client:ID``,
-            ``group:NAME``, ``broker-1`` or ``broker:1``; invisible characters may be spelt out as
+            ``group:NAME``, ``broker-1`` or ``broker:1``; invisible characters may be written as
             in reports.
         known: The subjects of the clusters to search.
         lake: The lake's name in errors.
 
     Raises:
-        SubjectError: No subject has this name, or several have.
+        SubjectError: The name is unknown or ambiguous.
     """
     subjects = [subject for subject in known if subject.kind in KINDS]
     found = [subject for subject in subjects if _has_name(subject, text)]
@@ -72,7 +72,7 @@ def _has_name(subject: Subject, text: str) -> bool:
 
 
 def _names(subject: Subject) -> Iterator[str]:
-    """All names of a subject, the plain one first."""
+    """Yield all names of a subject, the plain name first."""
     if subject.kind == "client":
         both = [name for name in (subject.user, subject.client_id) if name is not None]
         plain = "/".join(both)
@@ -89,7 +89,7 @@ def _names(subject: Subject) -> Iterator[str]:
 
 
 def _suggestion(text: str, subjects: Iterable[Subject]) -> str:
-    """The most similar names of any kind, as the end of an error."""
+    """Return the most similar names of any kind, as the end of an error."""
     by_name: dict[str, list[Subject]] = {}
     for subject in subjects:
         by_name.setdefault(_plain(next(_names(subject))), []).append(subject)

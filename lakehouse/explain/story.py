@@ -1,4 +1,4 @@
-"""The story of a subject, as docs/explain.md describes it: built from the lake, written as JSON."""
+"""The story of a subject as JSON, see docs/explain.md, built from the lake."""
 
 import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,17 +14,15 @@ from lakehouse.core.subjects import Subject
 from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import Row, last_week, subjects, window_of
 from lakehouse.errors import SubjectError
-from lakehouse.explain.answers import answers
-from lakehouse.explain.bad_intervals import intervals
 from lakehouse.explain.events import NO_EVENTS, Events, facts_of, of_subject
-from lakehouse.explain.evidence import Evidence, Scope, gather
+from lakehouse.explain.evidence import Evidence, Scope, answers, gather
 from lakehouse.explain.find_subject import find
-from lakehouse.explain.gaps import Gap, gaps as gaps_of, unknown as unknown_of
+from lakehouse.explain.intervals import Gap, gaps as gaps_of, intervals, unknown as unknown_of
 from lakehouse.report.facts.build import head, without_history
-from lakehouse.report.facts.coverage import ANY_FAMILY
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.objectives.budget import budget, observed_percent, or_no_data
-from lakehouse.report.facts_lookup import longest_floor_us
+from lakehouse.report.facts.sections.coverage import ANY_FAMILY
+from lakehouse.report.figures import longest_floor_us
 from lakehouse.report.owners import NO_OWNERS, Owners, shown
 from lakehouse.slo import attainment
 from lakehouse.slo.calendar.report_calendar import OF_UTC, Calendar
@@ -47,7 +45,7 @@ def explain(  # noqa: PLR0913 - the options of a report
     min_coverage: float = FLOOR_PERCENT,
     owners: Owners = NO_OWNERS,
 ) -> dict[str, Any]:
-    """Return the story of a subject, as docs/explain.md describes it.
+    """Return the story of a subject, see docs/explain.md.
 
     Args:
         engine: Reads gold.
@@ -57,15 +55,14 @@ def explain(  # noqa: PLR0913 - the options of a report
             weekly report, or if the subject did not exist in it, its last week.
         calendar: The time zone of weeks and of shown instants, maintenance and corrections.
         cluster: Its cluster; needed only if several have such a subject.
-        now_us: Nothing is expected later than this; by default this instant.
-        min_coverage: Observed share of the expected time below which the story states nothing
-            good, percent.
+        now_us: The present; nothing is expected later. Default: this instant.
+        min_coverage: Minimum coverage for a good answer, percent.
         owners: Owners of the subject and of events.
 
     Raises:
         TableNotFoundError: There is no gold yet.
-        PeriodError: Nothing is rolled up yet.
-        SubjectError: There is no such subject, or more than one.
+        PeriodError: Gold has no rollup yet.
+        SubjectError: The name is unknown or ambiguous.
     """
     window_seconds, root = window_of(engine), engine.lake.root
     now_us = attainment.now_us() if now_us is None else now_us
@@ -87,7 +84,7 @@ def explain(  # noqa: PLR0913 - the options of a report
 
 
 def _scope(gold: Gold, objectives: Sequence[Objective], subject: Subject) -> Scope:
-    # What gold has of a partition's time is its topic's.
+    # Gold has the time of a partition's topic only.
     kind, key = "topic" if subject.kind == "partition" else subject.kind, subject.key
     start, end = gold.period.span
     within = start, min(end, gold.now_us)
@@ -111,7 +108,7 @@ def _scope(gold: Gold, objectives: Sequence[Objective], subject: Subject) -> Sco
 
 
 def _usual_week(engine: Engine, subject: Subject, now_us: int, zone: dt.tzinfo) -> Period:
-    """The week of the weekly report; if the subject did not exist in it, its last week."""
+    """Return the week of the weekly report; if the subject did not exist in it, its last week."""
     week = last_week(engine, now_us, zone)
     start, end = week.span
     existed = subject.first_us < end and subject.last_us > start
@@ -119,7 +116,7 @@ def _usual_week(engine: Engine, subject: Subject, now_us: int, zone: dt.tzinfo) 
 
 
 def watched(kind: str, objectives: Iterable[Objective]) -> tuple[Watched, ...]:
-    """The metrics of a story: the usual ones of a kind, and those that objectives want at zero."""
+    """Return the metrics of a story: the usual metrics of a kind, and objectives' at zero."""
     metrics = {one.metric: one for one in WATCHED_OF[kind]}
     for objective in objectives:
         derived = objective.metric in (UNAVAILABLE, COVERAGE) or not objective.is_at_zero
@@ -204,7 +201,7 @@ def _budget(statement: Statement, scope: Scope, min_coverage: float) -> Row:
 
 
 def _hiding(statement: Statement, unknown: Sequence[Span], gaps: Sequence[Gap]) -> list[Gap]:
-    """What hid an objective's unknown time, where that leaves it undecided."""
+    """Return the gaps in an undecided objective's unknown time."""
     if statement.undecided_us is None:
         return []
     watched = Watched(statement.objective.metric, statement.objective.title, "")
@@ -218,7 +215,7 @@ def _span(span: Span) -> Row:
 
 
 def _bad(span: Span, times: Mapping[int, Times]) -> Row:
-    """Bad time of neighbouring windows."""
+    """Return the bad time of neighbouring windows."""
     within = (times[window] for window in times if span[0] <= window < span[1])
     sums = Times(*map(sum, zip(*within, strict=True)))._asdict()
     del sums["good_us"]
@@ -228,7 +225,7 @@ def _bad(span: Span, times: Mapping[int, Times]) -> Row:
 def _intervals(watched: Watched, evidence: Evidence, gaps: Sequence[Gap]) -> Iterable[Row]:
     """Yield the bad intervals of a metric.
 
-    An interval of a counter has no length. A gap may hide a worse value, so beside one the worst
+    An interval of a counter has no length. A gap can hide a worse value, so with a gap the worst
     value has no high bound.
     """
     bad = intervals(watched, evidence.incidents, evidence.totals)

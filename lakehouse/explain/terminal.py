@@ -22,7 +22,7 @@ from lakehouse.report.tables.contents import words
 from lakehouse.report.terminal import MARKS, STYLES, printed
 
 MOST: Final = 20
-"""Incidents, and lines of changes, that are shown. The JSON has all."""
+"""Maximum number of incidents, and of lines of changes. The JSON has all."""
 
 _FEW: Final = 4
 _GAPS: Final = 8
@@ -34,7 +34,7 @@ GOOD: Final = "·"
 UNKNOWN: Final = "░"
 ABSENT: Final = " "
 BAD: Final = "▁▂▃▄▅▆▇█"
-"""By the share of the time that was bad; the lowest bar stands for any bad time, however short."""
+"""Bars by the bad share of the time; the lowest bar includes any bad time, however short."""
 
 LEGEND: Final = f"{BAD[0]}{BAD[3]}{BAD[-1]} bad, by its share   {UNKNOWN} not known   {GOOD} good"
 
@@ -46,7 +46,7 @@ def view(story: Row, *, terminal: bool | None = None, width: int | None = None) 
     """Return the story with colour for a terminal, plain for anything else.
 
     Args:
-        story: The JSON of the story, as docs/explain.md describes it.
+        story: The JSON of the story, see docs/explain.md.
         terminal: Whether the output is a terminal; None looks at standard output.
         width: Columns; None: the width of the terminal, or 100 in a pipe or file.
     """
@@ -236,9 +236,9 @@ def _letter(cell: Span, life: Span | None, bad: Iterable[Span], unknown: Iterabl
 
     Args:
         cell: Its span.
-        life: When the subject existed; None: not in this period.
-        bad: When it was bad.
-        unknown: When it is not known.
+        life: Active period of the subject; None: not in this period.
+        bad: Bad intervals.
+        unknown: Unknown time.
     """
     if bad_us := _covered(cell, bad):
         return BAD[min(len(BAD) - 1, bad_us * len(BAD) // (cell[1] - cell[0]))]
@@ -255,7 +255,7 @@ def _covered(cell: Span, spans: Iterable[Span]) -> int:
 def _unknown(story: Row, answer: Row) -> list[Span]:
     """Return unknown time by the objective on a metric, otherwise by any, otherwise by gaps.
 
-    Of a metric that was not observed at all it is the whole period.
+    A metric without any observation is unknown in the whole period.
     """
     if answer["state"] == "not_collected" or not answer["observed_us"]:
         return [span_of(story, "from", "to")]
@@ -335,7 +335,7 @@ def _gaps(gaps: Sequence[Row], most: int) -> Iterator[str]:
 
 
 def _reason(error: str) -> str:
-    """Return the first part of an error; advice after it is for who set the source up."""
+    """Return the first part of an error. Advice after it is for the agent's operator."""
     return display.line(error.partition(";")[0])
 
 
@@ -378,7 +378,7 @@ def _value(row: Row, key: str) -> str:
 
 
 def _stated(answers: Iterable[Row]) -> Iterator[str]:
-    """Yield what is known of metrics that are not wholly drawn and listed above."""
+    """Yield the state of metrics that are not fully covered by timeline and incidents."""
     for row in answers:
         title, share = display.line(row["title"]), display.per_cent(row["observed_percent"])
         if row["state"] == "partly_known":

@@ -1,9 +1,10 @@
-"""Events: incidents that belong together, by the rules of ``events.sql``.
+"""Events: incidents that belong together, by the rules of ``events.sql``, and their kinds.
 
-Events are computed at reading: one may cross hours, and gold's unit is the hour.
+Events are computed when they are read: one can cross hours, and gold stores hours.
 """
 
 import functools
+import re
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,12 +14,91 @@ from typing import Final, NamedTuple
 
 import pyarrow as pa
 
+from lakehouse.core.metrics import COVERAGE, LEADERLESS, UNAVAILABLE, UNDER_MIN_ISR
 from lakehouse.core.spans import Span
 from lakehouse.engines.engine import Engine, ask
 from lakehouse.engines.relation import Relation, select
-from lakehouse.gold import event_kinds, incidents
-from lakehouse.gold.event_kinds import AVAILABILITY, OTHER, SYMPTOM
+from lakehouse.gold import incidents
 from lakehouse.gold.incidents import Incident
+
+AVAILABILITY: Final = "availability"
+SYMPTOM: Final = "symptom"
+"""Counts by brokers and controllers; they belong to the event that they overlap."""
+
+OTHER: Final = "other"
+_METRIC: Final = "(metric)"
+
+
+class Rule(NamedTuple):
+    """Metrics of a kind of events; in patterns ``%`` is any text.
+
+    Attributes:
+        kind: The kind.
+        of: The kind of request, or copy or delete; ``(metric)``: the metric itself.
+        patterns: Patterns of metrics.
+    """
+
+    kind: str
+    of: str | None
+    patterns: tuple[str, ...]
+
+
+RULES: Final = (
+    Rule(AVAILABILITY, None, (UNDER_MIN_ISR, LEADERLESS, UNAVAILABLE)),
+    Rule(SYMPTOM, _METRIC, (
+        "kafka.broker.under_min_isr_partitions", "kafka.controller.offline_partitions",
+        "kafka.broker.produce_errors.not_enough_replicas%",
+    )),
+    *(
+        Rule("throttling", request, (f"kafka.client.{request}.throttle_time",))
+        for request in ("produce", "fetch", "request", "controller_mutation")
+    ),
+    Rule("loss", None, ("kafka.group.non_consumed%",)),
+    Rule("tiered", "copy", ("kafka.topic.remote_copy_lag.%", "kafka.partition.upload_tier_lag")),
+    Rule("tiered", "delete", (
+        "kafka.topic.remote_delete_lag.%", "kafka.partition.delete_tier_lag",
+    )),
+    Rule("consumer_lag", None, (
+        "kafka.group.lag", "kafka.group.time_lag%", "kafka.group.partition_lag",
+    )),
+    Rule("latency", _METRIC, ("%.time.p%", "%.time.max")),
+    Rule("errors", _METRIC, ("%.answers%", "%.errors", "%_errors.%", "%.failed")),
+    Rule("replication", _METRIC, (
+        "kafka.partition.under_replicated", "kafka.partition.without_spare",
+        "kafka.partition.unclean_leader",
+    )),
+)  # fmt: skip
+"""The first that has a metric counts; all others are ``other``."""
+
+NEVER: Final = frozenset({COVERAGE})
+"""Metrics without events: unobserved time is not an event of the cluster."""
+
+
+@functools.cache
+def kind_of(metric: str) -> tuple[str, str | None]:
+    """Return the kind of a metric, and its kind of request, its direction or itself."""
+    for rule in RULES:
+        if any(re.fullmatch(_regex(pattern), metric) for pattern in rule.patterns):
+            return rule.kind, metric if rule.of == _METRIC else rule.of
+    return OTHER, metric
+
+
+def _regex(pattern: str) -> str:
+    return ".*".join(map(re.escape, pattern.split("%")))
+
+
+def kind_sql() -> tuple[str, str]:
+    """Return the same as two expressions of SQL on the column ``metric``."""
+    kinds, ofs = [], []
+    for rule in RULES:
+        is_one = " OR ".join(
+            f"metric LIKE '{one}'" if "%" in one else f"metric = '{one}'" for one in rule.patterns
+        )
+        of = "metric" if rule.of == _METRIC else f"'{rule.of}'" if rule.of else "NULL"
+        kinds.append(f"WHEN {is_one} THEN '{rule.kind}'")
+        ofs.append(f"WHEN {is_one} THEN {of}")
+    return f"CASE {' '.join(kinds)} ELSE '{OTHER}' END", f"CASE {' '.join(ofs)} ELSE metric END"
+
 
 SLACK_US: Final = 60_000_000
 """Onsets up to this far apart, plus the longest scrape interval, may have the same cause: Kafka
@@ -98,7 +178,7 @@ def text(slacks: str) -> str:
     """
     sql = resources.files(__package__).joinpath("events.sql").read_text("utf-8")
     lines = "\n".join(line for line in sql.splitlines() if not line.startswith("--"))
-    kind, of = event_kinds.sql()
+    kind, of = kind_sql()
     words = {"kind": kind, "of": of, "slacks": slacks, "incident": ", ".join(incidents.NAMES)}
     for name, word in words.items():
         lines = lines.replace(f"{{{name}}}", word)

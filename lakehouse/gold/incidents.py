@@ -87,7 +87,7 @@ def relation(stretches: Rows, where: str = "true", cluster: str = "r.cluster") -
     Args:
         stretches: Rows of gold/incidents.
         where: A condition on ``r``.
-        cluster: The expression of the column ``cluster`` on ``r``; separates periods, too.
+        cluster: The expression of the column ``cluster`` on ``r``; can also separate periods.
     """
     names = (f"r.{name} AS {_INSTANTS.get(name, name)}" for name in _COLUMNS[1:])
     chosen = ", ".join((f"{cluster} AS cluster", *names))
@@ -104,12 +104,12 @@ def joined(engine: Engine, stretches: Relation, where: str = "true") -> list[Inc
 
 
 def incident(row: Sequence[Any]) -> Incident:
-    """Return the incident of a row with the columns of ``NAMES`` but the first."""
+    """Return the incident of a row with the columns of ``NAMES`` after the first."""
     return Incident._make((*row[:-1], tuple(sorted(row[-1]))))
 
 
 def order(one: Incident) -> tuple[str | int, ...]:
-    """Return what incidents are sorted by: oldest first."""
+    """Return the sort key of incidents: oldest first."""
     names = (one.topic, one.user, one.client_id, one.group, one.source)
     partition = -1 if one.partition is None else one.partition
     return (one.start, one.metric, *(name or "" for name in names), partition, one.end)

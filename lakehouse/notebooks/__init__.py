@@ -1,1 +1,1 @@
-"""The cells of the notebooks in dashboards/: each is a page of HTML, an error too."""
+"""HTML pages for the cells of the notebooks in dashboards/, including errors."""

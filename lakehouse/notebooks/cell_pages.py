@@ -1,6 +1,6 @@
 """Pages for cells: one question, list or text, with the report's style and policy.
 
-The lists are of the tables of the lake, and of its subjects.
+The lists contain the tables of the lake and its subjects.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -17,23 +17,20 @@ from lakehouse.errors import TableNotFoundError, is_of_spark
 from lakehouse.report import figures
 from lakehouse.report.charts import week_lanes
 from lakehouse.report.charts.lanes import lanes
-from lakehouse.report.charts.time_axis import Axis
-from lakehouse.report.facts.answers import shown
+from lakehouse.report.charts.svg import Axis
 from lakehouse.report.facts.build import by_time
-from lakehouse.report.facts.coverage import coverage
 from lakehouse.report.facts.events import event_evidence
 from lakehouse.report.facts.events.events import certain
 from lakehouse.report.facts.fields import to_json
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.facts.kafka.tier_lag import LAGGING
-from lakehouse.report.facts.report_record import SECTIONS
+from lakehouse.report.facts.report_record import SECTIONS, shown
 from lakehouse.report.facts.scope import Scope
+from lakehouse.report.facts.sections.coverage import coverage
+from lakehouse.report.facts.sections.tier_lag import LAGGING
 from lakehouse.report.figures import Facts, Row
-from lakehouse.report.page.objective_table import objective_table
-from lakehouse.report.page.page import html
+from lakehouse.report.page.page import html, objective_table
 from lakehouse.report.summary.summarize import summarize
-from lakehouse.report.tables.details import sections
-from lakehouse.report.tables.section import Detail
+from lakehouse.report.tables.section import Detail, sections
 from lakehouse.report.tables.table_spec import Cell, Column, Content, Listing
 
 
@@ -42,10 +39,10 @@ class Question(NamedTuple):
 
     Attributes:
         section: Anchor of its section in the details of a report.
-        keys: Sections of the facts.
+        keys: Sections of the report data.
         metrics: Metrics of its objectives.
-        timelines: Figures that its lanes show, with those that were not observed.
-        events: Kinds of events whose bad time its lanes show.
+        timelines: Figures in its charts, in addition to coverage.
+        events: Kinds of events whose bad time is in its charts.
     """
 
     section: str
@@ -81,12 +78,12 @@ QUESTIONS: Final[Mapping[str, Question]] = {
     ),
     "remote-reads": _TIERED._replace(timelines=("remote_fetch_bytes",)),
 }
-"""By the name that a cell uses."""
+"""Questions by their names in cells."""
 
 _PARTS: Final = (
     "period", "cluster", "trouble", "text", "objectives", "line", "notes", "lanes", "listings",
 )  # fmt: skip
-"""The parts of a cell, beside its title."""
+"""The parts of a cell except its title."""
 
 _INSTANTS: Final = (
     "hour", "window_start", "period_start", "start", "at", "finished_at", "last_seen",
@@ -94,12 +91,12 @@ _INSTANTS: Final = (
 
 
 def trouble(message: str) -> str:
-    """A cell with an error.
+    """Return a cell with an error.
 
     Args:
-        message: One line; text from outside in it is escaped.
+        message: One line. External text in it is escaped.
     """
-    return page(title="This cell has nothing to show", trouble=display.line(message, 600))
+    return page(title="No data for this cell", trouble=display.line(message, 600))
 
 
 def question(
@@ -111,7 +108,7 @@ def question(
         gold: Gold of the week and cluster.
         objectives: All objectives.
         name: One of ``QUESTIONS``.
-        min_coverage: Observed share below which nothing good is said, percent.
+        min_coverage: Minimum coverage of a good result (percent).
     """
     facts = question_facts(gold, objectives, name) | {"min_coverage_percent": min_coverage}
     answer = _fold(facts, QUESTIONS[name].section)
@@ -136,7 +133,7 @@ def question(
 
 
 def _bad_time(gold: Gold, kinds: Collection[str]) -> list[Row]:
-    """Return the parts of events of some kinds. Their causes need bronze, which is not read."""
+    """Return the intervals of events of some kinds, without causes, which require bronze."""
     if not kinds or gold.is_incomplete(tables.INCIDENTS):
         return []
     return [
@@ -155,7 +152,7 @@ def _fold(facts: Facts, anchor: str) -> Detail:
 
 
 def question_facts(gold: Gold, objectives: Sequence[Objective], name: str) -> dict[str, Any]:
-    """Return the facts of one question, a part of a report's facts.
+    """Return the report data of one question.
 
     Args:
         gold: Gold of the week and cluster.
@@ -164,7 +161,7 @@ def question_facts(gold: Gold, objectives: Sequence[Objective], name: str) -> di
     """
     asked = QUESTIONS[name]
     own = [one for one in objectives if one.metric in asked.metrics]
-    # Over the week itself, whatever the objectives' windows are.
+    # For the week, independent of the objectives' windows.
     statements = by_time(gold, own, gold.statements(own))
     scope = Scope(gold, own, statements, statements, coverage(gold), shown=shown())
     whole = ("coverage", "collected", "incomplete", "timelines")
@@ -178,12 +175,12 @@ def question_facts(gold: Gold, objectives: Sequence[Objective], name: str) -> di
 
 
 def page(**parts: Any) -> str:
-    """A cell with a title and some of the other parts."""
+    """Return a cell with a title and some of the other parts."""
     return html("cell.html.j2", **dict.fromkeys(_PARTS, ()) | parts)
 
 
 def tour(gold: Gold) -> str:
-    """Return the tables of the lake, all clusters and weeks, and the subjects of the cluster."""
+    """Return the tables of the lake for all clusters, and the subjects of the cluster."""
     listed = [_table(gold, table) for table in (*tables.BRONZE, *tables.GOLD)]
     known = list(_known(gold))
     listings = (
@@ -193,17 +190,17 @@ def tour(gold: Gold) -> str:
             ("All clusters. Agents write bronze; the rollup computes gold from it.",),
         ),
         Listing(
-            "All subjects of this cluster", _columns("Kind", "How many", "From", "To"),
+            "All subjects of this cluster", _columns("Type", "Number", "From", "To"),
             tuple(map(_row_of_kind, known)),
         ),
     )  # fmt: skip
     cluster = figures.name(gold.cluster)
-    return page(title="What is in the lake", cluster=cluster, listings=listings)
+    return page(title="Contents of the lake", cluster=cluster, listings=listings)
 
 
 def _columns(*headings: str) -> tuple[Column, ...]:
-    """Return columns that only head cells; numbers are on the right."""
-    texts = {"Table", "A row is", "Kind"}
+    """Return columns that have only a heading; numbers are right-aligned."""
+    texts = {"Table", "A row is", "Type"}
     return tuple(
         Column(one, Content(lambda _: Cell(), is_figure=one not in texts)) for one in headings
     )
@@ -235,7 +232,7 @@ def _table(gold: Gold, table: tables.Table) -> Row:
         (counts,) = gold.ask(f"SELECT {columns} FROM {{rows}} r", rows=gold.engine.rows(table))
     except TableNotFoundError:
         return {**row, "rows": Cell(("the table does not exist",))}
-    except Exception as error:  # without access to bronze, gold is still listed
+    except Exception as error:  # gold is listed even without access to bronze
         if not is_of_spark(error):
             raise
         condition = getattr(error, "getCondition", str)() or "Spark refused"

@@ -1,4 +1,4 @@
-"""A notebook's cells: pages by the wheel, and views of the week for cells of SQL."""
+"""Cells of a notebook: HTML pages, and views of the week for SQL cells."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -34,24 +34,24 @@ LABELS: Final = {
     "catalog": ("main", "Catalog of the lake"),
     "schema": ("kafka_gold", "Schema that the rollup writes"),
     "bronze": ("kafka_bronze", "Schema of the agents' tables"),
-    "week": ("", "ISO week, such as 2026-W47; empty: the last that has ended"),
+    "week": ("", "ISO week, such as 2026-W47. Default: last complete week"),
     "time_zone": (periods.UTC_NAME, "Time zone of the week, such as Europe/Berlin"),
-    "cluster": ("", "Cluster id; empty, where there is one"),
-    "min_coverage": ("", f"Percent below which nothing good is stated; empty: {FLOOR_PERCENT:g}"),
-    "objectives": ("", "Folder of OpenSLO files; empty: those that jmxlake ships"),
+    "cluster": ("", "Cluster ID. Required if the lake has several clusters"),
+    "min_coverage": (
+        "",
+        f"Minimum coverage of a good result (percent). Default: {FLOOR_PERCENT:g}",
+    ),
+    "objectives": ("", "Folder of OpenSLO files. Default: the shipped objectives"),
 }
-"""The widgets of every notebook: default value and label, by name."""
+"""Default value and label of each widget of every notebook, by name."""
 
 
 def read_widgets(widgets: Any, own: Mapping[str, str]) -> dict[str, str]:
-    """Create the widgets that do not exist, and read all.
+    """Create missing widgets, and return the text of each widget by its name.
 
     Args:
-        widgets: ``dbutils.widgets``, of which ``text`` and ``get`` are used.
-        own: Labels of this notebook's own widgets, by name.
-
-    Returns:
-        The text of each widget, by its name.
+        widgets: ``dbutils.widgets``.
+        own: Labels of widgets of this notebook, by name.
     """
     every = {**LABELS, **{name: ("", label) for name, label in own.items()}}
     for name, (default, label) in every.items():
@@ -60,28 +60,28 @@ def read_widgets(widgets: Any, own: Mapping[str, str]) -> dict[str, str]:
 
 
 def lake_of(texts: Mapping[str, str]) -> Lake:
-    """The lake that the widgets name.
+    """Return the lake of the widgets.
 
     Raises:
-        LakeNotFoundError: A widget does not hold a valid name.
+        LakeNotFoundError: A widget does not contain a valid name.
     """
     for widget in ("catalog", "schema", "bronze"):
         value = texts[widget]
         if not re.fullmatch(r"[\w-]+", value):
             raise LakeNotFoundError(
-                f"{display.line(value) or 'nothing'}: not a valid name; write letters, digits, _ "
-                f"and - in the widget {widget}"
+                f"widget {widget}: {display.line(value) or 'empty'} is not a valid name. Use "
+                "letters, digits, _ and -"
             )
     bronze, gold = (f"{texts['catalog']}.{texts[name]}" for name in ("bronze", "schema"))
     return Lake(bronze, gold, bronze)
 
 
 def open_week(engine: Engine, texts: Mapping[str, str]) -> Gold:
-    """Gold of the week and cluster that the widgets name.
+    """Return gold of the week and cluster in the widgets.
 
     Raises:
-        LakehouseError: Nothing is rolled up, there is no such week or cluster, or there are several
-            clusters and none is named.
+        LakehouseError: The rollup, week or cluster is missing, or the widget is empty and the lake
+            has several clusters.
     """
     window_seconds, now_us = window_of(engine), attainment.now_us()
     how = "write one in the widget cluster"
@@ -95,7 +95,7 @@ _Given = ParamSpec("_Given")
 
 
 def _cell(page: Callable[_Given, str]) -> Callable[_Given, str]:
-    """The page of a cell; an error is a page, too."""
+    """Return a function that returns a page, including for an error."""
 
     @wraps(page)
     def shown(*args: _Given.args, **given: _Given.kwargs) -> str:
@@ -113,7 +113,7 @@ def _cell(page: Callable[_Given, str]) -> Callable[_Given, str]:
 
 def _in_week(gold: Gold, table: tables.Table) -> Column:
     start, end = lit(gold.period.start), lit(gold.period.end)
-    if table is tables.SLA:  # periods that ended with the week, in whatever time zone
+    if table is tables.SLA:  # periods that ended with the week, in any time zone
         middle = col("period_end") - expr("INTERVAL 84 HOURS")
         inside = (middle >= start) & (middle < end)
     else:
@@ -122,9 +122,9 @@ def _in_week(gold: Gold, table: tables.Table) -> Column:
 
 
 class Notebook:
-    """Pages for ``displayHTML``: the result, or an error and what to do; and views for SQL.
+    """Pages for ``displayHTML`` (a result, or an error with its fix), and views for SQL.
 
-    The lake is read only when a cell runs, so an invalid widget is an error of the page.
+    It reads the lake only when a cell runs, so an invalid widget is an error on the page.
     """
 
     def __init__(self, spark: SparkSession, widgets: Any, *views: str, **own: str) -> None:
@@ -133,9 +133,9 @@ class Notebook:
         Args:
             spark: A session with Delta.
             widgets: ``dbutils.widgets``.
-            views: Tables of gold with windows, such as ``topics``. The page makes views of these
+            views: Gold tables with windows, such as ``topics``. The page creates views of these
                 names, with the rows of its week and cluster.
-            own: Labels of widgets that only this notebook has, by name.
+            own: Labels of widgets of this notebook, by name.
         """
         self._spark = spark
         self._views = [table for table in tables.GOLD if table.name in views]
@@ -145,7 +145,7 @@ class Notebook:
 
     @cached_property
     def _gold(self) -> Gold:
-        # Another time zone of the session than UTC would move days and weeks.
+        # Another time zone of the session would shift days and weeks.
         self._spark.conf.set("spark.sql.session.timeZone", "UTC")
         gold = open_week(SparkEngine(self._spark, lake_of(self._widgets)), self._widgets)
         for table in self._views:
@@ -164,7 +164,7 @@ class Notebook:
             floor = -1.0
         if not 0 <= floor <= 100:
             raise PeriodError(
-                f"widget min_coverage: {display.line(text)} is not a percentage. Write 0 to 100."
+                f"widget min_coverage: {display.line(text)} is not a percentage. Use 0 to 100"
             )
         return floor
 
@@ -175,12 +175,12 @@ class Notebook:
 
     @_cell
     def tour(self) -> str:
-        """The tables of the lake."""
+        """Return the page of the lake's tables."""
         return cell_pages.tour(self._gold)
 
     @_cell
     def question(self, anchor: str) -> str:
-        """One of the report's questions, answered.
+        """Return the page of one question of the report.
 
         Args:
             anchor: ``min-isr``, ``throttling``, ``tier-lag``, ``lost`` or ``remote-reads``.
@@ -189,7 +189,7 @@ class Notebook:
 
     @_cell
     def report(self) -> str:
-        """The page that ``jmxlake report`` writes."""
+        """Return the page of ``jmxlake report``."""
         gold, calendar = self._gold, Calendar(self._widgets["time_zone"] or periods.UTC_NAME)
         found = facts(
             gold.engine, self._objectives, gold.period, cluster=gold.cluster, calendar=calendar,
@@ -199,7 +199,7 @@ class Notebook:
 
     @_cell
     def story(self) -> str:
-        """The output of ``jmxlake explain`` for the client in the widget ``client``."""
+        """Return the output of ``jmxlake explain`` for the client in the widget ``client``."""
         gold, name = self._gold, self._widgets["client"]
         calendar = Calendar(self._widgets["time_zone"] or periods.UTC_NAME)
         if not name:

@@ -1,4 +1,4 @@
-"""Selected rows of a table of gold as Parquet, CSV or OpenMetrics: all of them, or no file."""
+"""Selected rows of a gold table as Parquet, CSV or OpenMetrics, in an atomic file."""
 
 import datetime as dt
 import json
@@ -16,22 +16,22 @@ from deltalake import DeltaTable
 from lakehouse import tables
 from lakehouse.core.delta_rs import TABLE, query
 from lakehouse.core.periods import Period, micros
-from lakehouse.engines.replace_where import strings
+from lakehouse.engines.relation import texts
 from lakehouse.errors import LakehouseError
 from lakehouse.tables import Table
 from lakehouse.tables.table import identifier, standard_text
 
-# Without Arrow's own schema, readers use the types of Parquet.
+# Without Arrow's schema, readers use the Parquet types.
 _OPTIONS: Final = "('format.compression' 'zstd(9)', 'format.skip_arrow_metadata' 'true')"
 
 Read = Callable[[tuple[str, ...], str], Iterable[Mapping[str, Any]]]
-"""Gives the rows with a figure: takes the columns, by which it sorts, and the figure."""
+"""Returns the rows with a figure; its arguments are the columns in sort order and the figure."""
 
 # Prometheus ignores an empty label, and cannot read NUL.
 _ESCAPES: Final = str.maketrans({"\\": "\\\\", "\n": "\\n", '"': '\\"', "\0": "\u2400"})
 _IN_HELP: Final = str.maketrans({"\\": "\\\\", "\n": "\\n"})
 SUBJECT: Final = "subject"
-"""Label with the names of a series' labels, empty ones too, for tables with optional labels."""
+"""Label with the label names of a series, including empty labels, for optional labels."""
 
 _FORMS: Final = {
     tables.TOPICS.name: ("topic", ""),
@@ -46,32 +46,32 @@ _FORMS: Final = {
     tables.LOST_OFFSETS.name: ("group", "kafka_group_non_consumed"),
 }
 OPENMETRICS: Final = _FORMS | {tables.WINDOWS[name].name: form for name, form in _FORMS.items()}
-"""The tables that can be OpenMetrics, each with the kind of subject of its series, and the name of
-the metric where it has no column ``metric``; rows of the others are not numbers at an instant."""
+"""Tables that can be exported as OpenMetrics. Each has the subject type of its series, and the name
+of the metric if it has no column ``metric``. Rows of the other tables are not samples."""
 
 
 def selected(
     table: Table, period: Period | None, metrics: Sequence[str], columns: Sequence[str],
     present: str | None = None,
 ) -> str:  # fmt: skip
-    """The query for rows of a table of gold, sorted by the columns of a row's key; instants last.
+    """Return the query for rows of a gold table, sorted by key columns with timestamps last.
 
     Args:
         table: The table.
-        period: Windows that start in it; None: all.
-        metrics: Names of metrics; empty: all.
-        columns: Names of the columns that are wanted.
-        present: A column that is not null.
+        period: Period of the window starts. None: all windows.
+        metrics: Names of metrics. Empty: all metrics.
+        columns: Names of the selected columns.
+        present: A column that must not be null.
     """
     types = {column.name: column.type for column in table.columns}
     keys = [name for name in columns if types.get(name) in {"string", "int", "timestamp"}]
     keys.sort(key=lambda name: types[name] == "timestamp")
     conditions = []
     if metrics:
-        conditions.append(f"metric IN {strings(metrics)}")
+        conditions.append(f"metric IN {texts(metrics)}")
     if period is not None:
         for operator, at in ((">=", period.start), ("<", period.end)):
-            # A constant of the column's type, so that statistics exclude files.
+            # With a constant of the column's type, statistics exclude files.
             instant = f"arrow_cast({micros(at)}, 'Timestamp(Microsecond, Some(\"UTC\"))')"
             conditions.append(f"{identifier(start_of(table))} {operator} {instant}")
     if present is not None:
@@ -82,24 +82,23 @@ def selected(
 
 
 def start_of(table: Table) -> str:
-    """The column by which a period chooses rows of a table; empty: none can."""
+    """Return the time column of a table; empty for tables without time."""
     return table.start or ("period_start" if table is tables.SLA else "")
 
 
 @contextmanager
 def _replaced(file: Path) -> Iterator[Path]:
-    """A temporary file, which replaces the file at the end, and is deleted on an error.
+    """Yield a temporary file that replaces the file at the end; delete it after an error.
 
     Raises:
-        LakehouseError: It cannot be written.
+        LakehouseError: The file cannot be written.
     """
     part = file.with_name(f".{file.name}.{uuid.uuid4().hex}.parquet")
     try:
         yield part
         part.replace(file)
     except OSError as error:
-        what = f"{file}: {error.strerror}; choose a file that can be written (--out)"
-        raise LakehouseError(what) from error
+        raise LakehouseError(f"{file}: {error.strerror}. Choose a writable file (--out)") from error
     finally:
         part.unlink(missing_ok=True)
 
@@ -109,14 +108,14 @@ def write_lines(lines: Iterable[str], file: Path | None, nothing: str) -> int:
 
     Args:
         lines: The lines.
-        file: The file; None: standard output.
-        nothing: Error if there are no lines; no file is created then.
+        file: The file. None: standard output.
+        nothing: Error message for an empty result, which creates no file.
 
     Returns:
         Number of lines.
 
     Raises:
-        LakehouseError: The file cannot be written, or there are no lines.
+        LakehouseError: The file cannot be written, or the result is empty.
     """
     if file is None:
         return _write(lines, sys.stdout.buffer, nothing)
@@ -136,22 +135,22 @@ def _write(lines: Iterable[str], stream: BinaryIO, nothing: str) -> int:
 
 
 def write_parquet(delta: DeltaTable, sql: str, file: Path, nothing: str) -> int:
-    """Write the rows of a query as one Parquet file, by the query engine of delta-rs.
+    """Write the rows of a query as one Parquet file, with the query engine of delta-rs.
 
     Args:
         delta: The table.
-        sql: As ``location.query`` takes it.
+        sql: The query, as for ``delta_rs.query``.
         file: The file.
-        nothing: Error if there are no rows; no file is created then.
+        nothing: Error message for an empty result, which creates no file.
 
     Returns:
         Number of rows.
 
     Raises:
-        LakehouseError: The table cannot be read, the file cannot be written, or there are no rows.
+        LakehouseError: The table or the file is inaccessible, or the result is empty.
     """
     with _replaced(file) as part:
-        # A URL: the engine would take some characters of a path for a pattern.
+        # A URL, because the engine would interpret some characters of a path as a pattern.
         target = standard_text(part.resolve().as_uri())
         copy = f"COPY ({sql}) TO {target} STORED AS PARQUET OPTIONS {_OPTIONS}"
         (row,) = query(delta, copy)
@@ -161,9 +160,9 @@ def write_parquet(delta: DeltaTable, sql: str, file: Path, nothing: str) -> int:
 
 
 def csv_lines(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """A header and a line for each row, as in RFC 4180; nothing without rows.
+    """Yield a header and a line for each row, as in RFC 4180; nothing without rows.
 
-    Text is quoted, so that null and an empty text differ.
+    Text is quoted, so that null differs from empty text.
     """
     for number, row in enumerate(rows):
         if number == 0:
@@ -183,7 +182,7 @@ def _cell(value: Any) -> str:
             return _iso(value)
         case str():
             return _quoted(value)
-    pairs = isinstance(value, list) and all(isinstance(one, tuple) for one in value)
+    pairs = isinstance(value, list) and all(isinstance(item, tuple) for item in value)
     content = dict(value) if pairs else value
     return _quoted(json.dumps(content, ensure_ascii=False, default=_iso))
 
@@ -195,29 +194,29 @@ def _iso(value: dt.date) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A text of CSV."""
+    """Return a quoted text for CSV."""
     return '"' + text.replace('"', '""') + '"'
 
 
 def openmetrics_lines(table: tables.Table, seconds: int, read: Read) -> Iterator[str]:
-    """A table as OpenMetrics, line by line; nothing if there are no samples.
+    """Yield the lines of a table as OpenMetrics; nothing without samples.
 
-    A family of metrics is a figure of a metric at a level, named as recording rules are:
-    ``topic:kafka_partition_under_min_isr:affected_seconds``. The colons mark a computed value. The
-    timestamp of a sample is the end of its window. A figure that is null in gold has no sample;
-    nothing becomes zero.
+    A metric family is a figure of a metric for a subject type. Its name follows the convention of
+    recording rules: ``topic:kafka_partition_under_min_isr:affected_seconds``. The colons mark a
+    computed value. The timestamp of a sample is the end of its window. A figure that is null in
+    gold has no sample; it does not become zero.
 
     Args:
         table: One of ``OPENMETRICS``.
         seconds: Length of its windows.
-        read: Called once for each figure, because the samples of a family must be adjacent.
+        read: Called once per figure, because the samples of a family must be adjacent.
 
     Raises:
         LakehouseError: Two metrics would have the same name.
     """
     (level, name), length_us, empty = OPENMETRICS[table.name], seconds * 1_000_000, True
     labels = [key for key in table.keys if key not in {"cluster", "metric"}]
-    is_optional = any(one.nullable for one in table.columns if one.name in labels)
+    is_optional = any(column.nullable for column in table.columns if column.name in labels)
     by = (*([] if name else ["metric"]), "cluster", *labels, table.start)
     for column in table.measures:
         metrics: dict[str, str] = {}
@@ -231,8 +230,8 @@ def openmetrics_lines(table: tables.Table, seconds: int, read: Read) -> Iterator
                 yield f"# HELP {family} {about}\n"
             if metrics.setdefault(family, metric) != metric:
                 raise LakehouseError(
-                    f"{metric} and {metrics[family]} would have the same name in Prometheus, "
-                    f"{family}: export them one by one, with --metric"
+                    f"{metric} and {metrics[family]} have the same Prometheus name {family}. "
+                    "Export them separately with --metric"
                 )
             value = _value(row[column.name], column.name)
             if value is not None:

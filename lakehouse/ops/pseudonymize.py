@@ -1,8 +1,8 @@
-"""Another name in the place of a user's or client id's that a lake is to forget.
+"""Replacement of the name of a user or client ID in a lake.
 
-Such a name may be a person's. It is replaced in every row of bronze and gold, so that figures,
-incidents and published statements stay as they are. Versions of the tables from before keep the old
-one until clean-up removes their files.
+Such a name can identify a person. The replacement covers every row of bronze and gold, so figures,
+incidents and published SLO results do not change. Older versions of the tables keep the old name
+until clean-up removes their files.
 """
 
 import uuid
@@ -16,19 +16,19 @@ from deltalake import CommitProperties, DeltaTable, write_deltalake
 from lakehouse import tables
 from lakehouse.core.delta_rs import TABLE, Location, delta_errors, query
 from lakehouse.engines.delta_tables import row_schema, schema_mode
-from lakehouse.engines.replace_where import strings
+from lakehouse.engines.relation import texts
 from lakehouse.errors import TableNotFoundError
 from lakehouse.ops.maintain.actions import Executor
 from lakehouse.tables import Table
 from lakehouse.tables.parquet_layout import writer_properties
 from lakehouse.tables.table import identifier, standard_text
 
-_AT_ONCE: Final = 500  # sets whose rows are replaced by one commit
+_AT_ONCE: Final = 500  # sets per commit
 _COMMIT: Final = CommitProperties({"jmxlake": "forget"}, max_commit_retries=100)
 
 
 def find(location: Location, name: str) -> Iterator[tuple[str, int]]:
-    """The tables of a lake, by layer and name, and how many of their rows have the name now.
+    """Yield the tables of a lake, by layer and name, with the number of rows that have the name.
 
     Raises:
         MaintenanceError: A table cannot be read.
@@ -40,19 +40,19 @@ def find(location: Location, name: str) -> Iterator[tuple[str, int]]:
 def forget(
     location: Location, name: str, other: str, hold: Callable[[], AbstractContextManager[object]]
 ) -> Iterator[tuple[str, int]]:
-    """Replace the name in each table; yields what ``find`` does.
+    """Replace the name in each table; yield the same as ``find``.
 
-    Bronze comes first: what a rollup under way has read of it is in gold once the lease is free. It
-    may be run again with the same ``other`` where it was interrupted.
+    Bronze is first: a running rollup writes the rows that it has read to gold before it releases
+    the lease. After an interruption, run it again with the same ``other``.
 
     Args:
         location: The lake, a path or URL.
         name: The name.
-        other: What takes its place.
-        hold: Holds the lease of gold, while gold is written.
+        other: The replacement.
+        hold: Holds the lease of gold during the writes to gold.
 
     Raises:
-        LeaseHeldError: A rollup is at work, or Spark writes this gold.
+        LeaseHeldError: A rollup is running, or Spark writes this gold.
         MaintenanceError: A table cannot be read or written.
     """
     executor = Executor(location, uuid.uuid4().hex)
@@ -67,7 +67,7 @@ def forget(
 
 
 def _tables(location: Location, *layers: str) -> Iterator[tuple[Table, DeltaTable]]:
-    """The tables of layers that may have such a name, and are there."""
+    """Yield the existing tables of some layers that can contain names."""
     for table in (*tables.BRONZE, *tables.GOLD):
         if table.layer in layers and (table is tables.MEMBERS or _columns(table)):
             try:
@@ -97,7 +97,7 @@ def _replace(table: Table, delta: DeltaTable, name: str, other: str) -> int:
 
 
 def _replace_in_sets(delta: DeltaTable, name: str, other: str) -> int:
-    """Sets keep their ids, by which runs refer to them."""
+    """Replace the name in sets; their IDs stay the same, because runs refer to them."""
 
     def renamed(client: Mapping[str, str | None]) -> dict[str, str | None]:
         return {key: other if old == name else old for key, old in client.items()}
@@ -108,21 +108,21 @@ def _replace_in_sets(delta: DeltaTable, name: str, other: str) -> int:
         write_deltalake(
             delta, pa.Table.from_pylist(rows, row_schema(tables.MEMBERS)), mode="overwrite",
             schema_mode=schema_mode(tables.MEMBERS, delta),
-            predicate=f"{identifier('set')} IN {strings(row['set'] for row in rows)}",
+            predicate=f"{identifier('set')} IN {texts(row['set'] for row in rows)}",
             writer_properties=writer_properties(tables.MEMBERS), commit_properties=_COMMIT,
         )  # fmt: skip
     return len(sets)
 
 
 def _sets(delta: DeltaTable, name: str) -> list[dict[str, Any]]:
-    """The sets of clients in which one has this name."""
+    """Return the sets with a client of this name."""
     names = ", ".join(map(identifier, tables.MEMBERS.column_names))
     rows = query(delta, f"SELECT {names} FROM {TABLE} WHERE kind = 'clients'")
-    return [row for row in rows if any(name in one.values() for one in row["clients"])]
+    return [row for row in rows if any(name in client.values() for client in row["clients"])]
 
 
 def _has(table: Table, name: str) -> str:
-    return " OR ".join(f"{identifier(one)} = {standard_text(name)}" for one in _columns(table))
+    return " OR ".join(f"{identifier(own)} = {standard_text(name)}" for own in _columns(table))
 
 
 def _columns(table: Table) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Registers the agents' tables as external tables of a catalog, by Spark."""
+"""Registration of the agents' tables as external tables of a catalog, with Spark."""
 
 from pyspark.sql import SparkSession
 
@@ -10,22 +10,22 @@ from lakehouse.tables.table import spark_text
 
 
 def register(spark: SparkSession, root: str, bronze: str) -> list[str]:
-    """Register the agents' tables in a catalog; tables that are registered stay as they are.
+    """Register the agents' tables in a catalog; existing registrations do not change.
 
-    Nothing is written to the tables, so a read-only credential is enough. Tables that are not there
-    are left out, but for runs: agents may have no events yet, and older ones make no definitions.
+    It does not write to the tables, so a read-only credential is enough. It skips missing tables
+    except runs: agents might not have events yet, and older agents do not write definitions.
 
     Args:
         spark: The session.
         root: Path or URI of the lake.
-        bronze: ``catalog.schema``, which must be there.
+        bronze: An existing ``catalog.schema``.
 
     Returns:
         The tables' names in Spark SQL.
 
     Raises:
-        TableNotFoundError: bronze/runs is not there; agents make it.
-        LakeReplacedError: A name belongs to a table at another place.
+        TableNotFoundError: bronze/runs does not exist. Agents create it.
+        LakeReplacedError: A name refers to a table at another location.
     """
     lake, names = Lake(root, bronze=bronze), []
     for table in (*tables.BRONZE, tables.METRIC_DEFINITIONS):
@@ -40,15 +40,15 @@ def register(spark: SparkSession, root: str, bronze: str) -> list[str]:
 def _register(spark: SparkSession, lake: Lake, table: tables.Table) -> str:
     name, wanted = lake.name(table), f"{lake.root.rstrip('/')}/{table.path}"
     try:
-        # Delta without a catalog of its own would make an empty table where there is none.
+        # Delta without its own catalog would create an empty table at a missing location.
         table_of(spark, Lake(lake.root), table)
         spark.sql(f"CREATE TABLE IF NOT EXISTS {name} USING delta LOCATION {spark_text(wanted)}")
         found = spark.sql(f"DESCRIBE DETAIL {name}").select("location").collect()[0]["location"]
     except TableNotFoundError:
-        raise TableNotFoundError(f"{wanted}: no table there; has an agent delivered yet?") from None
+        raise TableNotFoundError(f"{wanted}: no table. Check that an agent has delivered") from None
     if found.removeprefix("file:").rstrip("/") != wanted.removeprefix("file:").rstrip("/"):
         raise LakeReplacedError(
-            f"{name}: it is registered at {found}, not at {wanted}; if the lake has moved, drop "
+            f"{name} is registered at {found}, not at {wanted}. If the lake has moved, drop "
             "the table (its files stay) and register again"
         )
     return name

@@ -1,1 +1,1 @@
-"""What a report says: its facts, its page and its words."""
+"""Reports: facts, words, tables, pages, CSV files and messages."""

@@ -1,7 +1,7 @@
-"""The facts as CSV (RFC 4180), safe to open in a spreadsheet: ``FILES``, of the facts' records.
+"""The facts as CSV (RFC 4180), safe to open in a spreadsheet: ``FILES``, from the facts' records.
 
-Text is quoted, numbers are not. A figure that is not known is an empty field without quotes, so
-that it differs from an empty name. Clients of the cluster choose names: none becomes a formula.
+Text is quoted, numbers are not. An unknown figure is an empty field without quotes, unlike an empty
+name. Clients of the cluster choose names, so every name is protected from being read as a formula.
 """
 
 import re
@@ -9,32 +9,32 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 from lakehouse.core import display
-from lakehouse.report import facts_lookup
-from lakehouse.report.facts import record_keys, timelines
-from lakehouse.report.facts.coverage import Gap, SourceCoverage
+from lakehouse.report import figures
+from lakehouse.report.facts import fields
 from lakehouse.report.facts.events.event_records import Use
 from lakehouse.report.facts.fields import OWNED, Column, Named, columns, keys
-from lakehouse.report.facts.kafka import golden_signals, hygiene
 from lakehouse.report.facts.objectives import composites, trends
 from lakehouse.report.facts.objectives.history import WeekOfObjective
-from lakehouse.report.facts.objectives.restated import Restated
-from lakehouse.report.facts.other_metrics import Metric, Subject as MetricSubject
-from lakehouse.report.facts.report_record import QUESTIONS, Report
-from lakehouse.report.facts.statement_rows import (
+from lakehouse.report.facts.objectives.statement_rows import (
     Burn,
     Figures,
     Judgement,
     Objective,
     Used,
 )
+from lakehouse.report.facts.objectives.verdicts import Restated
+from lakehouse.report.facts.report_record import QUESTIONS, Report
+from lakehouse.report.facts.sections import golden_signals, hygiene, timelines
+from lakehouse.report.facts.sections.coverage import Gap, SourceCoverage
+from lakehouse.report.facts.sections.other_metrics import Metric, Subject as MetricSubject
 from lakehouse.report.figures import Facts, Row
 from lakehouse.report.owners import NAMES
 
 CELL_LIMIT: Final = 32_000
 """Characters of a text; a spreadsheet's cell holds 767 more."""
 
-# Characters that begin a formula, plain and full-width, at the start of a cell; and after one that
-# ends a cell in a spreadsheet of another locale.
+# Characters that start a formula, plain and full-width, at the start of a cell, or after a
+# character that ends a cell in a spreadsheet of another locale.
 _FORMULA: Final = re.compile("""(^|[,;|"])(\\s*)(?=[-=+@\uff1d\uff0b\uff0d\uff20])""")
 
 COMMON: Final = (
@@ -52,10 +52,10 @@ class File(NamedTuple):
 
     Attributes:
         name: Its name without ``.csv``.
-        each: What a row is, as in "One row per topic".
+        each: The subject of a row, as in "One row per topic".
         rows: The path of its rows in the facts, or a function that makes them. A row of a list
-            within rows, such as ``objectives.subjects``, has the values of its objective, too.
-        own: Its columns, without those of every file and of owners; empty: those of its record.
+            within rows, such as ``objectives.subjects``, also has the values of its objective.
+        own: Its columns, without common columns and owners. Empty: all columns of its record.
         needs: A key without which a row is left out.
     """
 
@@ -67,8 +67,8 @@ class File(NamedTuple):
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """Its columns; a row about a topic, client or group has its owner, too."""
-        own = self.own or columns(record_keys.record_at(Report, str(self.rows)))
+        """Its columns, with the owner for rows about a topic, client or group."""
+        own = self.own or columns(fields.record_at(Report, str(self.rows)))
         names = {column.name for column in own}
         owned = _OWNED if names & {*NAMES.values()} else ()
         return (*own, *(column for column in owned if column.name not in names))
@@ -76,18 +76,18 @@ class File(NamedTuple):
     def rows_of(self, facts: Facts) -> Iterable[Row]:
         """Return its rows."""
         made = self.rows
-        rows = facts_lookup.rows_at(facts, made) if isinstance(made, str) else made(facts)
+        rows = figures.rows_at(facts, made) if isinstance(made, str) else made(facts)
         return (row for row in rows if not self.needs or row.get(self.needs))
 
 
 def files(facts: Facts) -> Iterator[tuple[str, str]]:
-    """Every file's name and content; a file without rows is its header."""
+    """Yield every file's name and content; a file without rows is its header."""
     for file in FILES:
         yield f"{file.name}.csv", "".join(_lines(file, facts))
 
 
 def text(value: object) -> str:
-    """A text from outside on one line that no spreadsheet takes for a formula."""
+    """Return a text from outside on one line that a spreadsheet never reads as a formula."""
     visible = display.shorten(display.visible(str(value)[: 2 * CELL_LIMIT]), CELL_LIMIT)
     return _FORMULA.sub(r"\1\2'", visible)
 
@@ -95,9 +95,9 @@ def text(value: object) -> str:
 def _lines(file: File, facts: Facts) -> Iterator[str]:
     own = file.columns
     yield _line(column.name for column in (*COMMON, *own))
-    shared = [facts_lookup.value_at(facts, column.path) for column in COMMON]
+    shared = [figures.value_at(facts, column.path) for column in COMMON]
     for row in file.rows_of(facts):
-        yield _line([*shared, *(facts_lookup.value_at(row, column.path) for column in own)])
+        yield _line([*shared, *(figures.value_at(row, column.path) for column in own)])
 
 
 def _line(values: Iterable[object]) -> str:
@@ -118,13 +118,13 @@ def _field(value: object) -> str:
 
 def _topics_without_a_spare_replica(facts: Facts) -> Iterator[Row]:
     for finding in ("replication_one", "no_spare_replica"):
-        rows = facts_lookup.rows_at(facts, f"hygiene.{finding}")
+        rows = figures.rows_at(facts, f"hygiene.{finding}")
         yield from ({"finding": finding, **row} for row in rows)
 
 
 def _weeks(facts: Facts) -> Iterator[Row]:
-    names = facts_lookup.value_at(facts, "trends.weeks") or ()
-    for subject in facts_lookup.rows_at(facts, "trends.objectives.subjects"):
+    names = figures.value_at(facts, "trends.weeks") or ()
+    for subject in figures.rows_at(facts, "trends.objectives.subjects"):
         for name, week in zip(names, subject.get("weeks") or (), strict=True):
             if week is not None:
                 yield {**subject, **week, "week": name}

@@ -1,7 +1,7 @@
 """The decision whether a report may call something good: one function for every output.
 
 A question is answered as good only if enough of its own expected time was observed. Page, terminal,
-mail, webhook, JSON, CSV, ``explain``, notebooks and views take their state from here. Each question
+mail, webhook, JSON, CSV, ``explain``, notebooks and views use this decision. Each question
 is declared next to its records; ``facts/build.py`` lists them.
 """
 
@@ -13,8 +13,8 @@ from lakehouse.core import display
 from lakehouse.core.metrics import families, shipped
 from lakehouse.core.observed_share import FLOOR_PERCENT, State, is_whole, state_of
 from lakehouse.core.spans import length, overlap
-from lakehouse.report import facts_lookup, resources
-from lakehouse.report.facts import record_keys
+from lakehouse.report import figures, resources
+from lakehouse.report.facts import fields
 from lakehouse.report.facts.fields import Means
 from lakehouse.report.figures import Facts, Row, span_of
 
@@ -52,7 +52,7 @@ class Check(NamedTuple):
         name: Its sentence in page.yaml.
         counted: The component's own count.
         shown: The sum over series.
-        scale: Factor that makes seconds of what series showed.
+        scale: Factor from the series' unit to seconds.
         each_counts_all: Whether every row counts the whole cluster.
     """
 
@@ -69,22 +69,22 @@ class Question(NamedTuple):
     Attributes:
         name: Its name in JSON.
         read: The metric that must have been read; ``any``: any family.
-        gold: Tables of gold that the answer is made of; none: any.
+        gold: Tables of gold that the answer uses; empty: any.
         bad: It is bad if one of these figures is above zero.
         judged: Metrics whose objectives are on the same subjects.
         noun: A subject.
         names: Keys that name a subject.
-        subjects: Its subjects, with the figure that is null without data; None: those of the
+        subjects: Its subjects, with the figure that is null without data. None: the subjects of the
             objectives on ``judged``.
         counted: Path of the number of subjects; empty: ``subjects`` are counted.
-        not_applicable: Why it does not apply if there is no subject; empty: it always applies.
+        not_applicable: Reason why it does not apply without a subject; empty: it always applies.
         checks: Counts that must agree.
         fact: Path that is null if nothing is known.
-        needs_rows: Whether an empty list there means that nothing is known.
-        has_figures: Whether rows are stated however little was observed: neither good nor bad.
+        needs_rows: Whether an empty list there means unknown.
+        has_figures: Whether rows, neither good nor bad, are stated at any coverage.
         open: Figures that leave it partly known while they are null.
         family: The family to enable; empty: the first that reads the metric.
-        shows: Metrics that the section has figures of: its records, and patterns of others.
+        shows: Metrics with figures in the section: its records, and patterns of others.
     """
 
     name: str
@@ -114,7 +114,7 @@ class Question(NamedTuple):
         compared = [rows for check in self.checks for rows in (check.counted, check.shown)]
         subjects = [] if self.subjects is None else [self.subjects]
         for rows in (*self.bad, *self.open, *compared, *subjects):
-            record_keys.check(rows.record, rows.keys)
+            fields.check_keys(rows.record, rows.keys)
 
 
 class Evidence(NamedTuple):
@@ -171,9 +171,9 @@ def decide(facts: Facts, question: Question, *, bad: bool | None = None) -> Evid
     """Decide a question.
 
     Args:
-        facts: The facts of a report, or the part of them that says what was observed.
-        question: What answers it.
-        bad: Whether it is bad; None: its figures say so.
+        facts: The facts of a report, or their part on coverage.
+        question: The question.
+        bad: Whether it is bad. None: its figures decide.
     """
     floor = floor_of(facts)
     time = _least(observed(facts, question), _of_subjects(facts, question))
@@ -183,7 +183,7 @@ def decide(facts: Facts, question: Question, *, bad: bool | None = None) -> Evid
         state = time.state(floor)
         if state == "not_known":
             reason = _unobserved(facts, question, time)
-    has_figures = question.has_figures and facts_lookup.value_at(facts, question.fact)
+    has_figures = question.has_figures and figures.value_at(facts, question.fact)
     is_open = any(row.get(key) is None for row, key in _listed(facts, question.open))
     if _is_any_bad(facts, question) if bad is None else bad:
         state = "bad"
@@ -196,7 +196,7 @@ def decide(facts: Facts, question: Question, *, bad: bool | None = None) -> Evid
 
 
 def floor_of(facts: Facts) -> float:
-    """Return the share below which this report calls nothing good, percent."""
+    """Return the minimum coverage for a good answer, percent."""
     floor = facts.get("min_coverage_percent")
     return FLOOR_PERCENT if floor is None else float(floor)
 
@@ -211,7 +211,7 @@ def observed(facts: Facts, question: Question) -> Time:
     the question reads is incomplete are not observed.
     """
     if question.read == "any":
-        whole = facts_lookup.value_at(facts, "coverage") or {}
+        whole = figures.value_at(facts, "coverage") or {}
         time = Time(whole.get("expected_us") or 0, whole.get("observed_us") or 0)
         return _without_incomplete(facts, time, question.gold, len(whole.get("sources") or ()))
     times = _by_source(facts, families(question.read))
@@ -221,7 +221,7 @@ def observed(facts: Facts, question: Question) -> Time:
 
 def _by_source(facts: Facts, read_with: Collection[str]) -> list[Time]:
     by_source: dict[str, dict[str, Time]] = {}
-    for row in facts_lookup.rows_at(facts, "coverage.sources"):
+    for row in figures.rows_at(facts, "coverage.sources"):
         time = Time(row.get("expected_us") or 0, row.get("observed_us") or 0)
         by_source.setdefault(str(row.get("source")), {})[str(row.get("family"))] = time
     own = {
@@ -230,7 +230,7 @@ def _by_source(facts: Facts, read_with: Collection[str]) -> list[Time]:
     }
     times = [_most(found) for found in own.values() if found]
     if times and not _is_of_whole_cluster(by_source, read_with):
-        # A broker that the family was not asked of may have had what the others had not.
+        # A broker without scrapes of the family may differ from the other brokers.
         times += [
             Time(max(time.expected_us for time in by_source[source].values()))
             for source, found in own.items()
@@ -290,7 +290,7 @@ def _judged(facts: Facts, question: Question) -> Iterator[Row]:
 
 
 def _least(*times: Time) -> Time:
-    """Return the time with the least observed share, of those that expect any."""
+    """Return the time with the least observed share, if any time was expected."""
     return min(
         (time for time in times if time.expected_us),
         key=lambda time: time.observed_us / time.expected_us,
@@ -309,12 +309,12 @@ def subjects(facts: Facts, question: Question) -> tuple[int | None, int]:
     if not question.names:
         return None, 0
     if question.counted:
-        found = facts_lookup.value_at(facts, question.counted)
+        found = figures.value_at(facts, question.counted)
         return (None if found is None else int(found)), 0
     if question.subjects is not None:
         (key,) = question.subjects.keys
         return _counted(
-            (name_of(row, question.names), facts_lookup.value_at(row, key) is not None)
+            (name_of(row, question.names), figures.value_at(row, key) is not None)
             for row in _rows(facts, question.subjects.path)
         )
     wanted = set(question.judged)
@@ -345,7 +345,7 @@ def bad_rows(facts: Facts, rows: Rows) -> list[Row]:
 
 def is_bad(row: Row, keys: Iterable[str]) -> bool:
     """Return True if one of a row's figures is above zero; a null figure is not."""
-    return any(_amount(facts_lookup.value_at(row, key)) > 0 for key in keys)
+    return any(_amount(figures.value_at(row, key)) > 0 for key in keys)
 
 
 def hidden(facts: Facts, question: Question) -> dict[str, tuple[float, float]]:
@@ -382,7 +382,7 @@ def _listed(facts: Facts, listed: Iterable[Rows]) -> Iterator[tuple[Row, str]]:
 
 
 def _rows(facts: Facts, path: str) -> Iterator[Row]:
-    found = facts_lookup.value_at(facts, path)
+    found = figures.value_at(facts, path)
     if isinstance(found, Mapping):
         yield found
     else:
@@ -399,13 +399,13 @@ def _without_data(
     metric = question.read
     if metric == "any":
         return None
-    if facts_lookup.nothing_seen(facts):
+    if figures.nothing_seen(facts):
         return "not_known", _reason("no_agent", facts)
-    attempted = {row.get("family") for row in facts_lookup.rows_at(facts, "coverage.sources")}
+    attempted = {row.get("family") for row in figures.rows_at(facts, "coverage.sources")}
     read_with = families(metric) & attempted
     if not read_with:
         return "not_collected", _off(facts, question)
-    if facts_lookup.nothing_seen(facts, metric):
+    if figures.nothing_seen(facts, metric):
         return "not_known", _unobserved(facts, question, Time())
     return _without_subject(facts, question, min(read_with), known, unknown)
 
@@ -433,7 +433,7 @@ def _without_subject(
 
 def _is_null(facts: Facts, question: Question) -> bool:
     """Return True if the facts have nothing on a question."""
-    found = facts_lookup.value_at(facts, question.fact) if question.fact else []
+    found = figures.value_at(facts, question.fact) if question.fact else []
     return found is None or (question.needs_rows and not found)
 
 
@@ -446,7 +446,7 @@ def _is_absent(facts: Facts, metric: str) -> bool:
 
 
 def _off(facts: Facts, question: Question) -> str:
-    if facts_lookup.is_out_of_reach(facts, question.read):
+    if figures.is_out_of_reach(facts, question.read):
         return _reason("out_of_reach", facts)
     family = question.family or min(families(question.read))
     name = "disabled_in_admin" if family in _BY_ADMIN else "disabled"
@@ -457,7 +457,7 @@ def _unobserved(facts: Facts, question: Question, time: Time) -> str:
     """Return why too little was observed."""
     failed = {
         row.get("source"): str(row.get("family"))
-        for row in facts_lookup.rows_at(facts, "coverage.sources")
+        for row in figures.rows_at(facts, "coverage.sources")
         if row.get("family") in families(question.read) and not row.get("observed_us")
     }
     if failed and not time.observed_us:

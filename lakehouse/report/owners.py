@@ -12,9 +12,9 @@ owners:
     sources: ["broker-*"]
 ```
 
-Patterns are those of a shell (``*``, ``?``, ``[abc]``), match whole names and are case-sensitive.
-The first entry that matches counts, so special entries stand above general ones. ``prices`` says
-what storage costs.
+Patterns are shell patterns (``*``, ``?``, ``[abc]``), match whole names and are case-sensitive.
+The first entry that matches counts, so write special entries above general entries. ``prices`` are
+the costs of storage.
 """
 
 import re
@@ -34,17 +34,17 @@ from lakehouse.tables.typed_settings import WrongSettingError, convert, wording
 
 LABELS: Final = ("team", "owner", "tier")
 NAMES: Final = {"topics": "topic", "clients": "client_id", "users": "user", "groups": "group"}
-"""Keys of patterns, and of the names that these match; a row with one of them gets labels."""
+"""Keys of patterns, and keys of the names that they match; a row with such a name gets labels."""
 
 _PATTERNS: Final = {**NAMES, "sources": "source"}
-"""With those of sources, which own nothing but their coverage."""
+"""All keys of patterns. The owner of a source owns only its coverage."""
 
-_GIB: Final = 1024.0**3
+GIB: Final = 1024.0**3
 MONTH_SECONDS: Final = 30 * 86_400
 
 
 class Owner(NamedTuple):
-    """The labels of an owner; None where the file does not say."""
+    """The labels of an owner; None if the file has none."""
 
     team: str | None = None
     owner: str | None = None
@@ -55,7 +55,7 @@ NO_OWNER: Final = Owner()
 
 
 def shown(row: Mapping[str, Any]) -> str | None:
-    """Return what a report calls the owner of a row with labels: the team, or else the owner."""
+    """Return the shown owner of a row with labels: the team, otherwise the owner."""
     found = row.get("team") or row.get("owner")
     return None if found is None else str(found)
 
@@ -68,7 +68,7 @@ class Rule:
     patterns: Mapping[str, re.Pattern[str]]
 
     def matches(self, names: Mapping[str, str]) -> bool:
-        """Whether one of the names is the owner's."""
+        """Return True if a pattern matches one of the names."""
         return any(
             key in self.patterns and self.patterns[key].fullmatch(name)
             for key, name in names.items()
@@ -83,9 +83,9 @@ class Prices(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     Attributes:
         currency: Its name, such as EUR.
-        stored_gib_month: A GiB in the remote store for a month.
+        stored_gib_month: A GiB in remote storage for a month.
         uploaded_gib: A GiB that is uploaded.
-        read_gib: A GiB that is read from the remote store.
+        read_gib: A GiB that is read from remote storage.
         disk_gib_month: A GiB on brokers' disks for a month, of each replica.
     """
 
@@ -96,16 +96,16 @@ class Prices(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     disk_gib_month: _Price = 0.0
 
     def cost(self, used: Mapping[str, float]) -> float:
-        """The cost of an account's sums, in the currency."""
+        """Return the cost of an account's sums, in the currency."""
         stored = used["stored_byte_seconds"] * self.stored_gib_month
         kept = (stored + used["disk_byte_seconds"] * self.disk_gib_month) / MONTH_SECONDS
         moved = used["uploaded_bytes"] * self.uploaded_gib + used["read_bytes"] * self.read_gib
-        return (kept + moved) / _GIB
+        return (kept + moved) / GIB
 
 
 @dataclass(frozen=True, slots=True)
 class Owners:
-    """All entries, in the order of the file, and what storage costs."""
+    """All entries, in the order of the file, and the costs of storage."""
 
     rules: tuple[Rule, ...]
     prices: Prices | None = None
@@ -123,7 +123,7 @@ class Owners:
             names = {key: str(row[key]) for key in keys if row.get(key) is not None}
             if names:
                 break
-        # A row without any of these names has the owner of none.
+        # A row without any of these names has no owner.
         key = tuple(names.items())
         if key not in self._cache:
             matching = (rule.owner for rule in self.rules if rule.matches(names))
@@ -143,7 +143,7 @@ _Globs = Annotated[
 
 
 class _Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """An entry as the file has it."""
+    """An entry of the file."""
 
     team: _Label = None
     owner: _Label = None
@@ -183,10 +183,10 @@ class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def load(path: Path) -> Owners:
-    """The owners that a file names.
+    """Return the owners in a file.
 
     Raises:
-        OwnersError: It cannot be read, or is no file of owners; with the key.
+        OwnersError: It cannot be read, or is not a file of owners; with the key.
     """
     try:
         found = convert(strict_yaml.load_file(path) or {}, _File)
@@ -198,5 +198,5 @@ def load(path: Path) -> Owners:
 
 
 def pattern(globs: Iterable[str]) -> re.Pattern[str]:
-    """A pattern that any of some shell patterns matches."""
+    """Return a pattern that matches whatever one of some shell patterns matches."""
     return re.compile("|".join(map(translate, globs)) or r"(?!)")

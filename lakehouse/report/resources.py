@@ -1,4 +1,4 @@
-"""Files of this package: what YAML declares, templates, and sentences of page.yaml."""
+"""Files of this package: YAML content, templates, and sentences of page.yaml."""
 
 from collections.abc import Mapping
 from functools import lru_cache
@@ -14,20 +14,20 @@ _LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def asset(*path: str) -> str:
-    """The text of a file of this package."""
+    """Return the text of a file of this package."""
     return resources.files("lakehouse.report").joinpath(*path).read_text("utf-8")
 
 
 @lru_cache
 def declared(file: str) -> Mapping[str, Any]:
-    """The content of a file of YAML."""
+    """Return the content of a YAML file."""
     content: Mapping[str, Any] = yaml.load(asset(file), _LOADER)  # noqa: S506  a safe loader, in C
     return content
 
 
 @lru_cache
 def templates(package: str) -> Environment:
-    """The templates of a package, with autoescape for all but plain text."""
+    """Return the templates of a package, with autoescape."""
     environment = Environment(
         loader=PackageLoader(package),
         autoescape=True,
@@ -39,7 +39,7 @@ def templates(package: str) -> Environment:
 
 
 def sentence(name: str, **values: Any) -> str:
-    """A sentence of the report.
+    """Return a sentence of the report.
 
     Args:
         name: Its key in page.yaml.

@@ -1,1 +1,1 @@
-"""The rollup: from bronze to gold, by Spark or without it (see ``lakehouse.engines``)."""
+"""Rollup from bronze to gold, on any engine (see ``lakehouse.engines``)."""

@@ -1,4 +1,4 @@
-"""New rows in bronze, and the hours of clusters that they touch."""
+"""New rows in bronze, and the hours of clusters that they belong to."""
 
 import datetime as dt
 from collections.abc import Mapping, Sequence, Set
@@ -8,13 +8,13 @@ from typing import Final, NamedTuple
 from lakehouse import tables
 from lakehouse.core.lake import Version
 from lakehouse.core.periods import HOUR_US, LAST, Period, instant, micros
-from lakehouse.engines.completeness import ALLOWED_LATENESS
 from lakehouse.engines.engine import Engine, ask, in_hours, span_of
 from lakehouse.engines.gold_reader import is_same
 from lakehouse.engines.relation import Relation, select, united
 from lakehouse.engines.rollup_batches import ClusterHour, Versions
 from lakehouse.errors import LogExpiredError
 from lakehouse.kernel.program import CLOCK_SLACK
+from lakehouse.rollup.completeness import ALLOWED_LATENESS
 from lakehouse.tables.gold import IN_THE_FUTURE, SET_NOT_KNOWN
 
 READ: Final = (tables.RUNS, tables.SCRAPES, tables.MEMBERS)
@@ -26,17 +26,16 @@ _OF_REJECTED: Final = (
 _MOST_AT_ONCE: Final = 64
 
 _CLOCKS: Final = dt.timedelta(days=1)
-"""Clocks of agents, lake and driver differ by less."""
+"""Maximum difference between the clocks of agents, lake and driver."""
 
 
 class State(NamedTuple):
-    """Bronze as it is now.
+    """Current state of bronze.
 
     Attributes:
-        versions: The newest versions.
-        newest: The newest commit among them.
-        logs: The versions that the logs of runs, scrapes and members still hold; of old ones
-            perhaps not all.
+        versions: Newest versions.
+        newest: Newest commit to runs or scrapes.
+        logs: Versions in the logs of runs, scrapes and members. Old versions can be absent.
     """
 
     versions: Versions
@@ -45,7 +44,7 @@ class State(NamedTuple):
 
 
 def state(engine: Engine) -> State:
-    """Bronze as it is now."""
+    """Return the current state of bronze."""
     commits = [engine.commits(table, _MOST_AT_ONCE) for table in READ]
     runs, scrapes, members = (log[0] for log in commits)
     newest = max(runs, scrapes, key=lambda version: version.committed)
@@ -54,33 +53,33 @@ def state(engine: Engine) -> State:
 
 
 def check_log(engine: Engine, table: tables.Table, wanted: range, known: frozenset[int]) -> None:
-    """Check that versions are in the log; engines read removed commits as empty.
+    """Check that versions are in the log, because engines read removed commits as empty.
 
     Args:
         engine: The engine.
-        table: The table of the log.
+        table: Table of the log.
         wanted: Versions to read.
-        known: Versions that the log is known to hold.
+        known: Versions that are in the log.
 
     Raises:
-        LogExpiredError: One of them is gone.
+        LogExpiredError: A version is no longer in the log.
     """
     if not known.issuperset(wanted):
         commits = engine.commits(table, len(wanted) + _MOST_AT_ONCE)
         known = frozenset(version.number for version in commits)
     missing = next((number for number in wanted if number not in known), None)
     if missing is not None:
-        raise LogExpiredError(f"{engine.lake.name(table)}: version {missing} is gone from the log")
+        raise LogExpiredError(f"{engine.lake.name(table)}: version {missing} is not in the log")
 
 
 @dataclass(frozen=True, slots=True)
 class Touched:
-    """Hours of clusters that something new touches.
+    """Hours of clusters with new rows.
 
     Attributes:
-        runs: How many of the rows that touch each hour are runs.
-        misdated: Hours of rows in the partition of another date, or outside the calendar; a
-            read by date does not find them.
+        runs: Number of new runs, by hour.
+        misdated: Hours of rows in the partition of another date, or outside the calendar. Reads by
+            date do not find these rows.
     """
 
     runs: Mapping[ClusterHour, int]
@@ -88,7 +87,7 @@ class Touched:
 
 
 def _hours(rows: Relation, where: str = "TRUE", *, runs: int = 0) -> Relation:
-    """The hours of chosen rows, whether each is misdated, and as how many runs it counts."""
+    """Return the hours of chosen rows, with ``misdated`` and the number of runs per row."""
     return select(
         f"SELECT r.cluster, r.epoch_hour, r.misdated, {runs} AS runs FROM {{rows}} r WHERE {where}",
         rows=rows,
@@ -96,7 +95,7 @@ def _hours(rows: Relation, where: str = "TRUE", *, runs: int = 0) -> Relation:
 
 
 def everything(engine: Engine, now: Versions, since: dt.date | None) -> Touched:
-    """All hours that bronze holds, from a date on (UTC)."""
+    """Return all hours in bronze, from a date (UTC)."""
     midnight = dt.time(tzinfo=dt.UTC)
     span = None if since is None else Period(dt.datetime.combine(since, midnight), LAST)
     runs = engine.rows(tables.RUNS, now.runs, between=span)
@@ -105,16 +104,16 @@ def everything(engine: Engine, now: Versions, since: dt.date | None) -> Touched:
 
 
 def touched(engine: Engine, done: Versions, now: State, also: Sequence[Relation] = ()) -> Touched:
-    """The hours that inserts after ``done`` up to ``now`` touch, as the change feed has it.
+    """Return the hours of rows inserted after ``done`` up to ``now``, from the change feed.
 
     Args:
         engine: The engine.
         done: Versions that are rolled up.
         now: Bronze at the versions to reach.
-        also: Hours that other rows touch.
+        also: Hours of other rows.
 
     Raises:
-        LogExpiredError: One of these commits is gone.
+        LogExpiredError: A commit is no longer in the log.
     """
     parts = [*also]
     for table, before, last, log in zip(READ, done, now.versions, now.logs, strict=True):
@@ -132,10 +131,10 @@ def touched(engine: Engine, done: Versions, now: State, also: Sequence[Relation]
 def recovered(
     engine: Engine, last: dt.datetime, now: Versions, also: Sequence[Relation] = ()
 ) -> Touched:
-    """The hours that commits after ``last`` may touch, where the log lacks these commits.
+    """Return the hours that can have new rows after ``last``, without commits in the log.
 
-    They are the hours from ``last`` less the allowed lateness on, and the hours of all rows in
-    files written since: a row that was not rolled up is in such a file, compacted or not.
+    They are all hours after ``last`` minus the allowed lateness, and the hours of all rows in files
+    written after ``last``: each new row is in such a file, compacted or not.
     """
     where = (
         f"(r.start >= {micros(last - ALLOWED_LATENESS)} OR r.written >= {micros(last - _CLOCKS)})"
@@ -150,7 +149,7 @@ def recovered(
 
 
 def now_due(engine: Engine, last: dt.datetime, committed: dt.datetime) -> tuple[Relation, ...]:
-    """Hours of rejected rows that lay in the future at the commit ``last``; now they do not."""
+    """Return the hours of rejected rows that were in the future at ``last`` and no longer are."""
     span = Period(last + CLOCK_SLACK, committed + CLOCK_SLACK + dt.timedelta(microseconds=1))
     if span.start >= span.end:
         return ()
@@ -160,7 +159,7 @@ def now_due(engine: Engine, last: dt.datetime, committed: dt.datetime) -> tuple[
 
 
 def _waiting_for_sets(engine: Engine, sets: Relation) -> Relation:
-    """Hours of rows that were rejected because their member set had not arrived."""
+    """Return the hours of rows that were rejected because their member set was missing."""
     return select(
         f"{_OF_REJECTED} JOIN (SELECT DISTINCT s.cluster, s.set AS members FROM {{sets}} s) k "
         f"ON k.cluster = r.cluster AND k.members = r.members "
@@ -171,7 +170,7 @@ def _waiting_for_sets(engine: Engine, sets: Relation) -> Relation:
 
 
 def counted(engine: Engine, parts: Sequence[Relation]) -> Touched:
-    """The hours that rows touch, with the number of runs in each."""
+    """Return the hours of rows, with the number of runs in each."""
     if not parts:
         return Touched({})
     found = ask(
@@ -187,10 +186,10 @@ def counted(engine: Engine, parts: Sequence[Relation]) -> Touched:
 
 
 def counts(engine: Engine, now: Versions, todo: Set[ClusterHour]) -> dict[ClusterHour, int]:
-    """Rows of bronze/runs, old and new, in each hour."""
+    """Return the number of rows in bronze/runs, old and new, by hour."""
     if not todo:
         return {}
-    hours = {one.hour for one in todo}
+    hours = {pair.hour for pair in todo}
     found = ask(
         engine,
         "SELECT r.cluster, r.epoch_hour, count(*) AS runs FROM {runs} r "
@@ -201,5 +200,5 @@ def counts(engine: Engine, now: Versions, todo: Set[ClusterHour]) -> dict[Cluste
 
 
 def cluster_hour(cluster: str, hour: int) -> ClusterHour:
-    """An hour of a cluster as a relation has it."""
+    """Return an hour of a cluster from the columns of a relation."""
     return ClusterHour(cluster, instant(hour * HOUR_US))

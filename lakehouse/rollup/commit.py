@@ -1,4 +1,4 @@
-"""The commits of one batch to gold: one for each table with rows of its hours, old or new."""
+"""Commits of one batch to gold: one per table that has old or new rows of its hours."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -9,10 +9,9 @@ from typing import Final
 import pyarrow as pa
 
 from lakehouse import tables
-from lakehouse.engines import replace_where
 from lakehouse.engines.engine import Engine, Staged, ask, in_hours, span_of
 from lakehouse.engines.gold_reader import text
-from lakehouse.engines.relation import Relation, select, united
+from lakehouse.engines.relation import Relation, in_clusters, select, united
 from lakehouse.engines.rollup_batches import HourSet
 from lakehouse.errors import LakehouseError, LeaseLostError
 from lakehouse.kernel import arrow_types, run_in_duckdb
@@ -23,17 +22,17 @@ _TRIES: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """The commits of one batch.
+    """Commits of one batch.
 
     Attributes:
         engine: The engine.
-        units: The hours.
-        staged: The rows that the kernel computed for them.
+        units: Hours of the batch.
+        staged: Rows that the kernel computed.
         program: The kernel.
-        check: Called before each commit; raises where no more may be made. With ``anew`` after one
-            that met another writer's.
-        step: Called with the name of each table that has got its commit.
-        only: The tables to write.
+        check: Called before each commit; raises if the lease is lost. Called with ``anew`` after a
+            conflict with another writer.
+        step: Receives the name of each committed table.
+        only: Tables to write.
     """
 
     engine: Engine
@@ -45,21 +44,21 @@ class Commit:
     only: frozenset[tables.Table] = frozenset((tables.SUBJECTS, *tables.OF_HOURS))
 
     def all(self) -> None:
-        """Replace the rows of the hours in every table by what was staged.
+        """Replace the rows of the hours in each table with the staged rows.
 
         Raises:
-            LeaseLostError: Another rollup has taken over, or another writer changed a table, again
-                and again.
+            LeaseLostError: Another rollup has the lease, or other writers changed a table at each
+                attempt.
         """
         wanted = [one for one in tables.OF_HOURS if one in self.only]
         held = self._held([one for one in wanted if one.name not in self.staged])
         chosen = [one for one in wanted if one.name in {*held, *self.staged}]
         commits = [*(partial(self._table, table) for table in chosen), self._subjects]
         with ThreadPoolExecutor(self.engine.at_once) as pool:
-            list(pool.map(lambda commit: commit(), commits))  # one that fails cancels the rest
+            list(pool.map(lambda commit: commit(), commits))  # a failure cancels the rest
 
     def _held(self, chosen: Sequence[tables.Table]) -> set[str]:
-        """The tables with rows of the hours, as far as recomputing them replaces those."""
+        """Return the tables that have rows of the hours to replace."""
         if not chosen:
             return set()
         found = (
@@ -73,16 +72,17 @@ class Commit:
         return {name for (name,) in ask(self.engine, names, rows=united(found))}
 
     def _table(self, table: tables.Table) -> None:
-        """Replace a table's rows of the hours."""
-        where, rows = replace_where.of_units(self.units, table.start), self.staged.get(table.name)
+        """Replace the rows of the hours in a table."""
+        where = self.units.condition(table.start)
         if table is tables.REJECTED:
             where = f"{where} AND {rejected.RECOMPUTED}"
+        rows = self.staged.get(table.name)
         self._commit(table, lambda: self.engine.write(table, rows, where))
 
     def _commit(self, table: tables.Table, write: Callable[[], None]) -> None:
-        """Make a commit, again where another writer's was in its way: a platform compacts tables.
+        """Commit, and try again after a conflict: a platform can compact tables at any time.
 
-        Twice is as once: the rows are replaced.
+        A repeated commit replaces the same rows.
         """
         for left in reversed(range(_TRIES)):
             self.check(anew=left < _TRIES - 1)
@@ -109,19 +109,19 @@ class Commit:
             merged = run_in_duckdb.merge_subjects(self.program, *both)
         except run_in_duckdb.KernelError as error:
             raise LakehouseError(str(error)) from error
-        where = replace_where.of_clusters(self.units.clusters)
+        where = in_clusters(self.units.clusters)
         self._commit(table, lambda: engine.write(table, merged, where))
 
 
 def rows_of(engine: Engine, table: tables.Table, units: HourSet) -> Relation:
-    """The rows of a table of gold that recomputing hours replaces."""
+    """Return the rows of a table of gold that a recomputation of hours replaces."""
     kept = f" AND r.{rejected.RECOMPUTED}" if table is tables.REJECTED else ""
     rows = engine.rows(table, between=span_of(units.hours))
     return _of_clusters(rows, units, f"{in_hours(units.hours)}{kept}")
 
 
 def _of_clusters(rows: Relation, units: HourSet, condition: str = "TRUE") -> Relation:
-    """The rows of some clusters, whose names are given as values, not in SQL."""
+    """Return the rows of some clusters; their names are values, not SQL."""
     return select(
         "SELECT r.* FROM {rows} r JOIN {clusters} c ON c.cluster = r.cluster "
         f"WHERE {condition}",

@@ -1,4 +1,4 @@
-"""Upkeep of gold once a day: old finest rows go, and small files become large ones."""
+"""Daily maintenance of gold: old 5-minute rows are deleted, and small files are compacted."""
 
 import datetime as dt
 from collections.abc import Callable
@@ -6,38 +6,38 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from lakehouse import tables
-from lakehouse.engines import replace_where
 from lakehouse.engines.engine import Engine
+from lakehouse.engines.relation import before_date
 from lakehouse.rollup.table_schemas import EVERY
 
 KEEP_WINDOWS_DAYS: Final = 100
 
 
 def horizon(committed: dt.datetime, keep_windows_days: int) -> dt.date:
-    """The date from which on gold keeps the finest rows, by bronze's newest commit."""
+    """Return the first date whose 5-minute rows gold keeps, from the newest commit to bronze."""
     return (committed - dt.timedelta(days=keep_windows_days)).date()
 
 
 def tidy(
     engine: Engine, horizon: dt.date, check: Callable[[], None], step: Callable[[str], None]
 ) -> None:
-    """Remove old finest rows, put small files together and delete those that are not needed.
+    """Delete old 5-minute rows, compact small files, and delete unused files.
 
-    A kill leaves a table as it was, and files that the next vacuum takes.
+    After a kill the table is unchanged, and the next vacuum deletes new files.
 
     Args:
         engine: The engine.
-        horizon: The date from which on finest rows are kept.
-        check: Called before each commit; raises where no more may be made.
-        step: Called with what was done.
+        horizon: First date whose 5-minute rows are kept.
+        check: Called before each commit; raises if the lease is lost.
+        step: Receives each completed step.
     """
 
     def tidy_one(table: tables.Table) -> None:
         if table not in engine.scratch and not engine.commits(table, 1)[0].number:
-            return  # nothing was ever written to it
+            return  # an empty table
         check()
         if table in tables.EXPIRING:
-            engine.write(table, None, replace_where.before(horizon))
+            engine.write(table, None, before_date(horizon))
         engine.tidy(table)
         step(f"tidied {table.name}")
 

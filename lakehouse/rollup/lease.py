@@ -1,9 +1,9 @@
-"""One writer of gold at a time: a lease in the lake, taken and renewed by compare and swap.
+"""Lease of gold: one writer at a time, by compare and swap on the only row of gold/lease.
 
-It is the one row of gold/lease. A holder renews it while it works, trusts it by its own clocks
-alone, and stops before the next commit when it has run out; others take it over only some time
-after it has run out by theirs. Where clocks differ by more than that, the holder's next renewal
-fails and says so; commits that were under way meet Delta's own check for conflicts.
+The holder renews the lease while it runs. It judges the lease by its own clocks only, and stops
+before the next commit when the lease has expired. Other processes wait some time after the expiry
+by their clocks. If clocks differ by more than that time, the holder's next renewal fails, and
+Delta's conflict check catches its running commits.
 """
 
 import datetime as dt
@@ -25,12 +25,12 @@ from lakehouse.errors import LeaseHeldError, LeaseLostError, TableSchemaError
 
 
 class Terms(NamedTuple):
-    """How long a lease holds, seconds.
+    """Durations of a lease (seconds).
 
     Attributes:
-        holds: Time from its last renewal to its end.
+        holds: Time from the last renewal to the expiry.
         renewed: Time between renewals.
-        skew: Extra time that others wait; clocks must differ by less.
+        skew: Extra time that others wait. Clocks must differ by less.
     """
 
     holds: float = 300.0
@@ -41,18 +41,18 @@ class Terms(NamedTuple):
 USUAL: Final = Terms()
 
 WRITER: Final = "jmxlake.writer"
-"""Property of gold/lease: the writer of gold. delta-rs and Spark on Databricks decide by different
-means which commit is next, so both could believe that theirs was."""
+"""Property of gold/lease: the writer of gold. delta-rs and Spark on Databricks order commits with
+different mechanisms, so both could commit the same version."""
 
 COLUMNS: Final = "jmxlake.columns"
-"""Property of gold/lease: the number of columns that gold's tables have in the writer's version.
-Versions only add columns, so an older one knows fewer, and would leave the others null."""
+"""Property of gold/lease: number of columns in gold's tables in the writer's version. Versions only
+add columns, so an older version has fewer, and would write null to the others."""
 
 _COLUMNS: Final = sum(len(one.columns) for one in (*tables.GOLD, *tables.ROLLUP_STATE))
 
 
 class Lease:
-    """A lease that is held; ask ``check`` before every commit."""
+    """A held lease. Call ``check`` before each commit."""
 
     def __init__(self, engine: Engine, terms: Terms, row: LeaseRow) -> None:
         self._engine, self._terms, self._row = engine, terms, row
@@ -61,10 +61,10 @@ class Lease:
         self._lock = threading.Lock()
 
     def check(self, *, anew: bool = False) -> None:
-        """See that it still holds, by clocks; ``anew``: by renewing it.
+        """Check by the clocks that the lease has not expired; ``anew`` renews it.
 
         Raises:
-            LeaseLostError: It does not.
+            LeaseLostError: The lease is lost.
         """
         with self._lock:
             past = max(now - then for now, then in zip(_clocks(), self._trusted_from, strict=True))
@@ -72,20 +72,20 @@ class Lease:
                 self._renew()
         if self._lost:
             raise LeaseLostError(
-                f"{self._engine.lake.name(tables.LEASE)}: {self._lost}; nothing was committed "
-                "since. Run it again: what is done stays done"
+                f"{self._engine.lake.name(tables.LEASE)}: {self._lost}. Later commits were not "
+                "made. Run the command again; completed batches are kept"
             )
 
     def keep(self, stop: threading.Event) -> None:
-        """Renew it until it is to stop."""
+        """Renew the lease until ``stop`` is set."""
         while not stop.wait(self._terms.renewed):
-            with self._lock, suppress(Exception):  # check() tries again, and raises
+            with self._lock, suppress(Exception):  # check() tries again, and raises the error
                 if not self._lost:
                     self._renew()
 
     def release(self) -> None:
         """Release the lease."""
-        with self._lock, suppress(Exception):  # where that fails it runs out by itself
+        with self._lock, suppress(Exception):  # otherwise it expires
             if not self._lost:
                 self._engine.swap(self._row, LeaseRow())
 
@@ -96,24 +96,24 @@ class Lease:
             self._row, self._trusted_from = renewed, clocks
         else:
             found = _read(self._engine) or LeaseRow()
-            self._lost = f"{found.holder or 'another rollup'} has taken it over"
+            self._lost = f"{found.holder or 'another rollup'} has the lease now"
 
 
 @contextmanager
 def hold(
     engine: Engine, terms: Terms, *, take_over: bool = False, lease_id: str | None = None
 ) -> Iterator[Lease]:
-    """Hold the lease of a lake's gold, whose table is there.
+    """Hold the lease of a lake's gold; its table must exist.
 
     Args:
-        engine: The engine of the lake.
-        terms: How long it holds.
-        take_over: Take it even if another rollup holds it.
-        lease_id: Its id; a lease with this id is the caller's own, which it could not release.
-            None: a new id.
+        engine: Engine of the lake.
+        terms: Durations of the lease.
+        take_over: Take the lease even if another rollup holds it.
+        lease_id: ID of the lease. A lease with this ID belongs to the caller, which could not
+            release it. None means a new ID.
 
     Raises:
-        LeaseHeldError: Another rollup holds it, or another kind of engine writes this gold.
+        LeaseHeldError: Another rollup holds the lease, or another kind of engine writes this gold.
         TableSchemaError: A newer version of jmxlake wrote this gold.
     """
     found = engine.detail(tables.LEASE)
@@ -125,7 +125,7 @@ def hold(
     try:
         named = {WRITER: engine.writer, COLUMNS: str(_COLUMNS)}
         if not named.items() <= properties.items():
-            # Before it is renewed: that would be two commits at once.
+            # Before the first renewal, because two simultaneous commits would conflict.
             engine.set_properties(tables.LEASE, named)
         keeper.start()
         yield lease
@@ -137,29 +137,28 @@ def hold(
 
 
 def _check_writer(engine: Engine, properties: Mapping[str, str], *, take_over: bool) -> None:
-    """Check that this version, and this kind of engine, may write gold."""
+    """Check that this version and this kind of engine can write gold."""
     name, columns = engine.lake.name(tables.LEASE), properties.get(COLUMNS, "")
     if columns.isdecimal() and int(columns[:9]) > _COLUMNS:
         raise TableSchemaError(
-            f"{name}: a newer jmxlake wrote this gold, with columns that this one does not know; "
-            "use that"
+            f"{name}: a newer jmxlake wrote this gold and added columns. Use that version"
         )
     writer = properties.get(WRITER)
     if writer not in {None, engine.writer} and not take_over:
         raise LeaseHeldError(
-            f"{name}: {display.line(writer)} writes this gold, and {engine.writer} must not write "
-            "beside it: roll it up as before, or, once nothing does so any more, with --take-over"
+            f"{name}: {display.line(writer)} writes this gold, so {engine.writer} must not. Use "
+            "the same engine as before. If that rollup no longer runs anywhere, use --take-over"
         )
 
 
 def holder(engine: Engine) -> str | None:
-    """The holder of the lease, alive or dead, and since when; None where it is free."""
+    """Return the holder of the lease, alive or dead, and its start. None if the lease is free."""
     found = _read(engine)
     return None if found is None or found.id is None else _holder_text(found)
 
 
 def _read(engine: Engine) -> LeaseRow | None:
-    """The row as it is now; None: the table is new."""
+    """Return the current row. None if the table is new."""
     rows = ask(engine, _ROW, lease=engine.rows(tables.LEASE))
     return LeaseRow(*rows[0]) if rows else None
 
@@ -170,7 +169,7 @@ _ROW: Final = "SELECT r.id, r.holder, r.since, r.until FROM {lease} r"
 def _take(engine: Engine, terms: Terms, lease_id: str, *, take_over: bool) -> LeaseRow:
     now, holder = _micros_now(), f"{socket.gethostname()}, process {os.getpid()},"
     mine = LeaseRow(lease_id, holder, now, now + round(terms.holds * 1e6))
-    # The lease is usually free: reading it first would double the cost.
+    # Usually the lease is free, and a read before the swap would double the cost.
     if engine.swap(LeaseRow(), mine):
         return mine
     found = _read(engine)
@@ -183,7 +182,7 @@ def _take(engine: Engine, terms: Terms, lease_id: str, *, take_over: bool) -> Le
 
 
 def _free_after_us(found: LeaseRow | None, terms: Terms) -> int:
-    """Instant after which another rollup may take it, microseconds."""
+    """Return the time after which another rollup can take the lease (µs)."""
     return ((found and found.until) or 0) + round(terms.skew * 1e6)
 
 
@@ -191,8 +190,8 @@ def _refusal(lake: Lake, row: LeaseRow | None, terms: Terms) -> str:
     found = row or LeaseRow()
     waits = _free_after_us(found, terms)
     return (
-        f"{lake.name(tables.LEASE)}: {_holder_text(found)}; wait for it. If it is dead, a rollup "
-        f"goes on after {instant(waits):%H:%M:%S} UTC, or at once with jmxlake rollup --take-over"
+        f"{lake.name(tables.LEASE)}: {_holder_text(found)}. Wait for it. If that process is dead, "
+        f"a rollup can start after {instant(waits):%H:%M:%S} UTC, or at once with --take-over"
     )
 
 
@@ -206,7 +205,7 @@ def _micros_now() -> int:
 
 
 def _clocks() -> tuple[float, ...]:
-    """The wall clock, and a clock that is never set and runs while a laptop sleeps."""
+    """Return the wall clock, and a clock that is never set and also runs during sleep."""
     return time.time(), time.clock_gettime(_BOOT)
 
 

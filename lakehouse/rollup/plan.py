@@ -1,8 +1,8 @@
-"""The plan of a rollup: the hours to recompute, in batches, and the hours that are frozen.
+"""Plan of a rollup: hours to recompute, in batches, and frozen hours.
 
-Bronze only grows, but for retention. Where gold has rows that bronze no longer holds, recomputing
-the hour would replace figures by nothing, so the hour is frozen. So is an hour whose finest rows
-gold does not keep any more.
+Bronze only grows, except for retention. If gold has rows that bronze no longer has, a recomputation
+would delete figures, so the hour is frozen. Hours whose 5-minute rows gold has deleted are also
+frozen.
 """
 
 import datetime as dt
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from lakehouse import tables
-from lakehouse.engines.engine import Engine, ask, in_hours, span_of
+from lakehouse.engines.engine import Engine, Remark, ask, in_hours, span_of
 from lakehouse.engines.gold_reader import is_same
 from lakehouse.engines.relation import select
 from lakehouse.engines.rollup_batches import Batch, ClusterHour, Versions, batches
@@ -21,14 +21,13 @@ from lakehouse.rollup import changes, gold_upkeep, progress as progresses
 from lakehouse.rollup.changes import State, Touched, cluster_hour
 from lakehouse.rollup.lease import USUAL, Terms
 from lakehouse.rollup.progress import Progress
-from lakehouse.rollup.remark import Remark
 from lakehouse.tables.gold import LOST
 
 LEAST_KEPT: Final = dt.timedelta(days=1)
-"""Maintenance never removes younger rows of bronze."""
+"""Minimum age of rows of bronze that maintenance deletes."""
 
 _RULES: Final = (
-    # Table of gold, the table of bronze it is made of, and the columns that must match.
+    # Table of gold, its source table in bronze, and the columns that must match.
     (tables.COVERAGE, tables.SCRAPES, ("cluster", "source", "family")),
     (tables.SOURCES, tables.RUNS, ("cluster", "source", "metric")),
 )
@@ -39,17 +38,17 @@ class Wanted:
     """Options of a rollup.
 
     Attributes:
-        since: Recompute all hours from that date (UTC) on that bronze still holds.
-        tidy: Whether gold is tidied: ``daily``, ``now`` or ``never``.
-        take_over: Take the lease, even if another rollup holds it.
-        most_rows: Rows of bronze/runs that are recomputed at once, but for a single hour; None:
-            what the engine can.
-        terms: How long the lease holds.
-        keep_windows_days: For how long gold keeps the rows of finest windows.
-        check_files: Compare the logs of gold with the store, also if nothing else asks for it.
-        accept_lost: Go on without data files of bronze that are gone; their hours stay unknown.
-        lease: Id under which the lease is taken; one that an earlier rollup with this id could not
-            release is taken at once. None: an id of its own.
+        since: Recompute all hours in bronze from this date (UTC).
+        tidy: Maintenance of gold: ``daily``, ``now`` or ``never``.
+        take_over: Take the lease even if another rollup holds it.
+        most_rows: Maximum rows of bronze/runs in a batch; a single hour can exceed it. None means
+            the engine's default.
+        terms: Durations of the lease.
+        keep_windows_days: Retention of 5-minute rows in gold, days.
+        check_files: Compare the logs of gold with the store, even without another reason.
+        accept_lost: Continue without missing data files of bronze. Their hours stay unknown.
+        lease: ID of the lease. If an earlier rollup with this ID could not release the lease, it is
+            taken at once. None means a new ID.
     """
 
     since: dt.date | None = None
@@ -65,18 +64,18 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The work of a rollup.
+    """Work of a rollup.
 
     Attributes:
-        how: How the hours were chosen, as in gold/progress.
+        how: Choice of the hours, as in gold/progress.
         batches: Batches to recompute, in order.
-        chosen: The hours to recompute, with those that an interrupted rollup has done.
+        chosen: Hours to recompute, including hours completed by an interrupted rollup.
         late: Frozen hours with new rows.
-        misdated: Hours of rows that are in another date's partition.
-        left: Frozen hours that were requested.
-        before: Versions of bronze after which rows are new; None: all rows are.
+        misdated: Hours of rows in the partition of another date.
+        left: Requested hours that are frozen.
+        before: Versions of bronze after which rows are new. None means that all rows are new.
         now: Versions of bronze to read.
-        resumed: Hours that an interrupted rollup has done.
+        resumed: Number of hours completed by an interrupted rollup.
         summary: The plan in one line.
     """
 
@@ -96,15 +95,15 @@ def make_plan(
     engine: Engine, row: Progress | None, state: State, options: Wanted, window_seconds: int,
     horizon: dt.date,
 ) -> Plan:  # fmt: skip
-    """The plan of a rollup.
+    """Return the plan of a rollup.
 
     Args:
-        engine: The engine; gold's tables are there.
-        row: The current row of progress.
+        engine: Engine of the lake; gold's tables must exist.
+        row: Current row of progress.
         state: Bronze at the versions to roll up.
-        options: Those of the rollup.
-        window_seconds: Length of gold's finest windows.
-        horizon: The date from which on gold keeps the finest rows.
+        options: Options of the rollup.
+        window_seconds: Length of gold's 5-minute windows.
+        horizon: First date whose 5-minute rows gold keeps.
     """
     now, newest, _ = state
     how, fresh, why = _news(engine, row, state)
@@ -119,12 +118,12 @@ def make_plan(
     todo = _not_done_yet(engine, row, state, how, open_)
     counts = wanted if how == progresses.WHOLE else changes.counts(engine, now, todo)
     most = options.most_rows or engine.most_rows
-    # An engine that is asked for its cores may start Spark.
+    # The number of cores can require a start of Spark.
     found = batches(counts, todo, barred, now, most, engine.cores) if todo else []
     left, resumed = frozenset(barred & wanted.keys()), len(open_) - len(todo)
     summary = f"{how}: {len(todo)} hours in {len(found)} batches{why}"
     summary += f", {resumed} done before" * bool(resumed)
-    summary += f", {len(left)} left as they are: {tables.TOO_LATE}" * bool(left)
+    summary += f", {len(left)} frozen: {tables.TOO_LATE}" * bool(left)
     if why or resumed or left:
         summary = Remark(summary)
     late = frozenset(barred & fresh.runs.keys() if row else ())
@@ -135,18 +134,18 @@ def make_plan(
 
 
 def _news(engine: Engine, row: Progress | None, state: State) -> tuple[str, Touched, str]:
-    """How hours are chosen, the hours with new rows, and why the change feed is not used."""
+    """Return the choice of hours, the hours with new rows, and the reason against the feed."""
     now, newest, _ = state
     if row is None:
         return progresses.WHOLE, changes.everything(engine, now, None), ""
     if any(new < old for new, old in zip(now, row.versions, strict=True)):
-        return progresses.RECOVERED, Touched({}), ", for bronze is another"
+        return progresses.RECOVERED, Touched({}), ", because bronze was replaced"
     due = changes.now_due(engine, row.committed_at, newest.committed)
     try:
         found = changes.touched(engine, row.versions, state, due)
         how, why = progresses.FEED, ""
     except LogExpiredError as error:
-        how, why = progresses.RECOVERED, f", for {error}"
+        how, why = progresses.RECOVERED, f", because {error}"
         found = changes.recovered(engine, min(row.committed_at, row.finished_at), now, due)
     return how, found, why
 
@@ -154,7 +153,7 @@ def _news(engine: Engine, row: Progress | None, state: State) -> tuple[str, Touc
 def _not_done_yet(
     engine: Engine, row: Progress | None, state: State, how: str, todo: Set[ClusterHour]
 ) -> frozenset[ClusterHour]:
-    """Hours that an interrupted rollup left, and done ones with newer rows."""
+    """Return hours that an interrupted rollup did not complete, or that have newer rows."""
     left = frozenset(todo)
     for versions, done in progresses.done_batches(engine, row, how):
         with suppress(LogExpiredError):
@@ -163,7 +162,7 @@ def _not_done_yet(
 
 
 def lost_hours(engine: Engine, hours: Iterable[dt.datetime]) -> frozenset[ClusterHour]:
-    """Hours of clusters that bronze holds in part, for data files were accepted as lost."""
+    """Return hours that bronze has only in part, because data files were accepted as lost."""
     wanted = sorted(hours)
     if not wanted:
         return frozenset()
@@ -183,14 +182,14 @@ def frozen_hours(
     horizon: dt.date,
     window_seconds: int,
 ) -> frozenset[ClusterHour]:
-    """Hours of clusters that must not be recomputed.
+    """Return the hours of clusters that must not be recomputed.
 
     Args:
-        engine: The engine; gold's tables are there.
+        engine: Engine of the lake; gold's tables must exist.
         versions: Versions of bronze.
-        hours: The hours to look at, of all clusters.
-        horizon: The date from which on gold keeps the finest rows.
-        window_seconds: Length of gold's finest windows.
+        hours: Hours to check, for all clusters.
+        horizon: First date whose 5-minute rows gold keeps.
+        window_seconds: Length of gold's 5-minute windows.
     """
     wanted = sorted(hours)
     if not wanted:
@@ -204,7 +203,7 @@ def frozen_hours(
         found |= {one for one in known if one.hour.date() < horizon}
         if not known:
             continue
-        # By window: what came late is of the same hour, and of the same source and metric.
+        # By window, because late rows can have the same hour, source and metric.
         keys = ", ".join(f"r.{name}" for name in names)
         start = f"r.start - r.start % {window_seconds * 1_000_000}"
         at = versions.scrapes if of_bronze is tables.SCRAPES else versions.runs

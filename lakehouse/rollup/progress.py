@@ -1,18 +1,17 @@
 """gold/progress and gold/stretches: rolled up versions, and batches of the running rollup.
 
-Progress is written last. A batch is recorded when all its commits are made; such a record belongs
-to the row of progress before it, so a new row of progress makes it void.
+Progress is written last. A batch is recorded after all its commits. The record belongs to the row
+of progress before it, and is void after a new row of progress.
 """
 
 import datetime as dt
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, fields, replace
+from dataclasses import astuple, dataclass, field, fields, replace
 from typing import Any, Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.periods import HOUR_US, Period, instant, micros
-from lakehouse.engines.costs import NO_COSTS, Costs
-from lakehouse.engines.engine import Engine, ask
+from lakehouse.engines.engine import Costs, Engine, ask
 from lakehouse.engines.gold_reader import is_same
 from lakehouse.engines.relation import select
 from lakehouse.engines.rollup_batches import ClusterHour, HourSet, Versions
@@ -32,19 +31,19 @@ class Progress:
     """A row of gold/progress.
 
     Attributes:
-        finished_at: When the rollup ended.
-        window_seconds: Length of gold's finest windows.
-        versions: Versions of bronze that are rolled up.
-        hours: Hours of clusters that were recomputed.
-        committed_at: When the newest of the versions was committed.
-        how: One of the words above.
-        late_rows: Rows that arrived after their hour was frozen.
-        runs_id: Id of the Delta table bronze/runs.
-        kernel: Version of the kernel's SQL that made the hours; None in b88afb5's layout.
-        duckdb: Version of the DuckDB that ran it; None in b88afb5's layout.
-        tables: Gold's tables after it (``completeness.notes_of``); None in older rows.
-        rejected_dates: Dates of rows that it rejected (``rejected.dates``); None in older rows.
-        costs: What its parts cost.
+        finished_at: End of the rollup.
+        window_seconds: Length of gold's 5-minute windows.
+        versions: Rolled up versions of bronze.
+        hours: Number of recomputed hours of clusters.
+        committed_at: Time of the newest commit among the versions.
+        how: Choice of the hours: one of the words above.
+        late_rows: Number of rows for frozen hours.
+        runs_id: ID of the Delta table bronze/runs.
+        kernel: Version of the kernel's SQL. None in the layout of b88afb5.
+        duckdb: Version of DuckDB. None in the layout of b88afb5.
+        tables: Gold's tables after the rollup (``completeness.notes_of``). None in older rows.
+        rejected_dates: Dates with rejected rows (``rejected.rejected_dates``). None in older rows.
+        costs: Cost of the parts.
     """
 
     finished_at: dt.datetime
@@ -59,15 +58,15 @@ class Progress:
     duckdb: str | None = None
     tables: Sequence[str] | None = None
     rejected_dates: Sequence[str] | None = None
-    costs: Costs = NO_COSTS
+    costs: Costs = field(default_factory=Costs)
 
 
 class Last(NamedTuple):
-    """The state of gold.
+    """State of gold.
 
     Attributes:
-        row: The current row of progress; None where there is none.
-        tidied: The day (UTC) of the last tidying, else of the first rollup.
+        row: Current row of progress. None before the first rollup.
+        tidied: Day (UTC) of the last maintenance, otherwise of the first rollup.
     """
 
     row: Progress | None = None
@@ -75,7 +74,7 @@ class Last(NamedTuple):
 
 
 def last(engine: Engine) -> Last:
-    """The state of gold; empty without gold/progress."""
+    """Return the state of gold. Empty without gold/progress."""
     try:
         progress = engine.rows(tables.PROGRESS)
     except TableNotFoundError:
@@ -99,7 +98,7 @@ def last(engine: Engine) -> Last:
 
 
 def until(engine: Engine, now: dt.datetime) -> dt.datetime | None:
-    """The end of the newest reading in gold, no later than now; None: of two days it has none."""
+    """Return the end of the newest scrape in gold, at most now. None if none in two days."""
     lately = Period(now - dt.timedelta(days=2), now + dt.timedelta(days=1))
     readings = engine.rows(tables.READINGS, between=lately)
     ((us,),) = ask(engine, "SELECT max(r.ended_at) FROM {rows} r", rows=readings)
@@ -111,7 +110,7 @@ def _versions(row: Mapping[str, Any]) -> Versions:
 
 
 def record(engine: Engine, done: Progress, before: Progress | None) -> Progress:
-    """Append a row, later than the row before even where clocks differ."""
+    """Append a row that is later than the row before, even if clocks differ."""
     if before is not None:
         later = before.finished_at + dt.timedelta(microseconds=1)
         done = replace(done, finished_at=max(done.finished_at, later))
@@ -124,7 +123,7 @@ def record(engine: Engine, done: Progress, before: Progress | None) -> Progress:
 def record_batch(
     engine: Engine, after: Progress | None, how: str, versions: Versions, units: HourSet
 ) -> None:
-    """Record that a batch is done."""
+    """Record that a batch is completed."""
     hours = [micros(hour) // HOUR_US for hour in units.hours]
     values = (
         micros(dt.datetime.now(dt.UTC)), None if after is None else micros(after.finished_at), how,
@@ -136,7 +135,7 @@ def record_batch(
 def done_batches(
     engine: Engine, after: Progress | None, how: str
 ) -> Iterator[tuple[Versions, frozenset[ClusterHour]]]:
-    """Batches that an interrupted rollup of that kind finished after a row of progress."""
+    """Yield the batches that an interrupted rollup completed after a row of progress."""
     since = "r.after IS NULL" if after is None else f"r.after = {micros(after.finished_at)}"
     same = f"SELECT * FROM {{rows}} r WHERE {since} AND {is_same('r.how', how)}"
     rows = select(same, rows=engine.rows(tables.STRETCHES))
@@ -146,7 +145,7 @@ def done_batches(
 
 
 def clear_batches(engine: Engine) -> None:
-    """Remove the records of batches, once progress is written."""
+    """Remove the records of batches, after progress is written."""
     engine.write(tables.STRETCHES, None, "finished_at IS NOT NULL")
 
 

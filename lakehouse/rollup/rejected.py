@@ -1,7 +1,7 @@
-"""Rows for which no hour is recomputed go to gold/rejected: too late, misdated, beyond the dates.
+"""Rows in gold/rejected without a recomputed hour: too late, misdated, or outside the calendar.
 
-They are stored there by batch, so writing a batch again changes nothing. Recomputing other hours
-leaves them alone.
+They are stored by batch of the agent, so a second write of a batch changes nothing. A recomputation
+of other hours does not change them.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -11,26 +11,24 @@ from lakehouse import tables
 from lakehouse.core import missing_files
 from lakehouse.core.missing_files import MissingFile
 from lakehouse.core.periods import DAY_US, FIRST, HOUR_US, LAST, micros
-from lakehouse.engines import replace_where
-from lakehouse.engines.engine import Engine, ask, in_hours, span_of
+from lakehouse.engines.engine import Engine, Remark, ask, in_hours, span_of
 from lakehouse.engines.gold_reader import text
-from lakehouse.engines.relation import Relation, select, united
+from lakehouse.engines.relation import Relation, select, texts, united, within_hours
 from lakehouse.errors import EngineError
 from lakehouse.kernel import arrow_types
 from lakehouse.rollup.plan import Plan
-from lakehouse.rollup.remark import Remark
 from lakehouse.tables.gold import BEYOND, LOST, MISDATED, TOO_LATE
 
 REASONS: Final = (TOO_LATE, MISDATED, BEYOND, LOST)
-"""Reasons of rows that are set aside; recomputing their hour does not produce them."""
+"""Reasons of rows that the rollup sets aside. The kernel does not produce them."""
 
-_REASONS: Final = replace_where.strings(REASONS)
+_REASONS: Final = texts(REASONS)
 
 RECOMPUTED: Final = f"reason NOT IN {_REASONS}"
-"""The condition that a row of gold/rejected is one of those that a recomputed hour replaces."""
+"""Condition for rows of gold/rejected that a recomputed hour replaces."""
 
 _OF_INSTANTS: Final = (tables.RUNS, tables.SCRAPES)
-"""Tables whose lost rows are of hours."""
+"""Tables whose rows belong to hours."""
 
 _PAIR: Final = arrow_types.schema((("cluster", "string"), ("epoch_hour", "bigint")))
 _KEYS: Final = (
@@ -54,10 +52,10 @@ _PLACED: Final = (
 
 
 def set_aside(engine: Engine, plan: Plan, window_seconds: int) -> tuple[int, int]:
-    """Write to gold/rejected the rows of a plan that no hour is recomputed for.
+    """Write to gold/rejected the new rows of a plan whose hours are not recomputed.
 
     Returns:
-        Numbers of rows that are too late, and that are misdated.
+        Number of rows that are too late, and number of misdated rows.
     """
     hours = sorted({one.hour for one in plan.late | plan.misdated})
     new = list(_set_aside(engine, plan, window_seconds)) if hours else []
@@ -76,14 +74,14 @@ def set_aside(engine: Engine, plan: Plan, window_seconds: int) -> tuple[int, int
             rejected=engine.rows(tables.REJECTED, between=span_of(hours)),
         )
         both = select(_GROUPED % "max(t.row_count)", rows=united([fresh, known]))
-        of_hours = replace_where.of_hours(hours, tables.REJECTED.start)
+        of_hours = within_hours(hours, tables.REJECTED.start)
         replaced = f"{of_hours} AND reason IN {_REASONS}"
         engine.write(tables.REJECTED, select(_PLACED, rows=both), replaced)
     return found.pop(TOO_LATE, 0), sum(found.values())
 
 
 def rejected_dates(engine: Engine, plan: Plan) -> list[str]:
-    """Return the dates of rows of gold/rejected in the hours of a plan that was carried out."""
+    """Return the dates with rows in gold/rejected in the hours of a completed plan."""
     hours = sorted({one.hour for one in plan.chosen | plan.late | plan.misdated})
     if not hours:
         return []
@@ -93,7 +91,7 @@ def rejected_dates(engine: Engine, plan: Plan) -> list[str]:
 
 
 def _set_aside(engine: Engine, plan: Plan, window_seconds: int) -> Iterator[Relation]:
-    """New rows of bronze that are set aside, with their window and the reason."""
+    """Yield the new rows of bronze to set aside, with window and reason."""
     start, end = (f"least(greatest(r.{name}, 0), {micros(LAST)})" for name in ("start", "end"))
     late = [(one.cluster, micros(one.hour) // HOUR_US) for one in plan.late]
     given = arrow_types.rows(_PAIR, late)
@@ -115,23 +113,24 @@ def _set_aside(engine: Engine, plan: Plan, window_seconds: int) -> Iterator[Rela
 
 
 def accept_lost(engine: Engine, check: Callable[[], None], step: Callable[[str], None]) -> None:
-    """Go on without data files of bronze that are gone.
+    """Accept that data files of bronze are missing.
 
-    gold/rejected notes the hours of their rows, which no rollup computes any more: gold keeps what
-    it has of them, else they stay unknown. Then bronze's log drops the files.
+    gold/rejected notes the hours of their rows, and later rollups do not recompute these hours:
+    gold keeps its rows of them, or they stay unknown. Then the files are removed from bronze's log.
 
     Args:
-        engine: The engine; the lease is held.
-        check: Called before each commit; raises where no more may be made.
-        step: Called with what was done.
+        engine: Engine of the lake; the lease is held.
+        check: Called before each commit; raises if the lease is lost.
+        step: Receives each completed step.
 
     Raises:
         EngineError: Only Spark can write this lake.
     """
     if engine.writer == "Spark":
         raise EngineError(
-            f"{engine.lake.root}: --accept-lost needs delta-rs, and Spark writes this gold; remove "
-            "the files from bronze's log (on Databricks FSCK REPAIR TABLE), then run jmxlake rollup"
+            f"{engine.lake.root}: --accept-lost requires delta-rs, and Spark writes this gold. "
+            "Remove the files from bronze's log (on Databricks FSCK REPAIR TABLE), then run "
+            "jmxlake rollup"
         )
     for table in tables.BRONZE:
         files = engine.missing_files(table)
@@ -150,7 +149,7 @@ def accept_lost(engine: Engine, check: Callable[[], None], step: Callable[[str],
 def _lost_hours(
     engine: Engine, table: tables.Table, files: Iterable[MissingFile]
 ) -> Iterator[tuple[object, ...]]:
-    """Rows of gold/rejected for the hours of files; the first hour of a file has its rows."""
+    """Yield rows of gold/rejected for the hours of files; a file's first hour has its row count."""
     names = "SELECT DISTINCT r.cluster FROM {rows} r"
     every = [name for (name,) in ask(engine, names, rows=engine.rows(tables.SUBJECTS))]
     for file in files:

@@ -1,8 +1,8 @@
-"""Repair of gold: lost or replaced tables are computed again, as far as bronze goes back.
+"""Repair of gold: lost or replaced tables are recomputed from the hours that bronze still has.
 
-A table first gets a note of all the time that is in doubt, then its hours are recomputed from
-bronze, and at last the note is cut down to what bronze no longer holds. A kill in between leaves a
-note that says too much, and the next rollup continues.
+First a table gets a note of all doubtful time. Then its hours are recomputed from bronze. Finally
+the note is reduced to hours that bronze no longer has. After a kill the note covers too much time,
+and the next rollup continues.
 """
 
 import datetime as dt
@@ -15,38 +15,35 @@ from lakehouse.core import table_notes
 from lakehouse.core.periods import HOUR_US, instant, micros
 from lakehouse.core.spans import Span, overlap, union, without
 from lakehouse.core.table_notes import CHECKED, COMPUTED, Gap
-from lakehouse.engines import completeness
-from lakehouse.engines.costs import NO_COSTS, Costs, of_batch, together
-from lakehouse.engines.engine import Detail, Engine, ask
+from lakehouse.engines.engine import Costs, Detail, Engine, Remark, Step, ask
 from lakehouse.engines.rollup_batches import Batch, ClusterHour, batches
 from lakehouse.kernel.run_in_duckdb import Program
-from lakehouse.rollup import changes, plan, progress as progresses
+from lakehouse.rollup import changes, completeness, plan, progress as progresses
 from lakehouse.rollup.changes import State
 from lakehouse.rollup.commit import Commit
 from lakehouse.rollup.progress import Progress
-from lakehouse.rollup.remark import Remark, Step
 from lakehouse.tables import Table
 
 Lost = Mapping[Table, Sequence[Gap]]
-"""Tables of gold that cannot be trusted, each with the time that is in doubt."""
+"""Untrusted tables of gold, each with its doubtful time."""
 
 Found = Mapping[Table, Detail | None]
-"""Tables of gold as they are; None: missing."""
+"""Current tables of gold. None for a missing table."""
 
 _KNOWS_HOURS: Final = (tables.COVERAGE, tables.SOURCES)
-"""Tables with a row in every hour that has one in any."""
+"""Tables that have a row for each hour with data."""
 
 _SETS_OF_ROWS: Final = (tables.SUBJECTS, *tables.HOURS, tables.INCIDENTS, tables.READINGS)
 
 
 def lost(engine: Engine, found: Found, row: Progress | None, now_us: int) -> Lost:
-    """The tables of gold that cannot be trusted.
+    """Return the untrusted tables of gold.
 
     Args:
-        engine: Reads gold.
-        found: Tables as they are.
-        row: The current row of progress.
-        now_us: End of the time in doubt, microseconds.
+        engine: Engine of gold.
+        found: Current tables.
+        row: Current row of progress.
+        now_us: End of the doubtful time (µs).
     """
     result: dict[Table, Sequence[Gap]] = {}
     progress = found[tables.PROGRESS]
@@ -66,7 +63,7 @@ def lost(engine: Engine, found: Found, row: Progress | None, now_us: int) -> Los
 
 
 def lost_files(engine: Engine, found: Found, now_us: int) -> dict[Table, list[Gap]]:
-    """Tables of gold whose log names files that are gone, each with the time of their rows."""
+    """Return the tables of gold with missing files, each with the time of their rows."""
     result = {}
     for table in CHECKED:
         if found[table] is not None and (files := engine.missing_files(table)):
@@ -77,9 +74,9 @@ def lost_files(engine: Engine, found: Found, now_us: int) -> dict[Table, list[Ga
 
 
 def drop_state_files(engine: Engine) -> None:
-    """Let the rollup's own tables go on without files that are gone.
+    """Remove missing files from the logs of the rollup's own tables.
 
-    Without rows of gold/progress the rollup reads more of bronze than it needs to.
+    If rows of gold/progress are lost, the rollup reads more of bronze than necessary.
     """
     for table in (tables.PROGRESS, *tables.ROLLUP_STATE):
         if engine.missing_files(table):
@@ -87,7 +84,7 @@ def drop_state_files(engine: Engine) -> None:
 
 
 def merged(*parts: Lost) -> Lost:
-    """Tables that are in doubt for several reasons."""
+    """Return the union of untrusted tables."""
     result: dict[Table, list[Gap]] = {}
     for part in parts:
         for table, gaps in part.items():
@@ -97,7 +94,7 @@ def merged(*parts: Lost) -> Lost:
 
 
 def _has_rows(engine: Engine, found: Found, row: Progress | None) -> bool:
-    """Whether gold has or had rows; one of a first rollup that was killed has none."""
+    """Return True if gold has or had rows; after a killed first rollup it has none."""
     there = [table for table in _SETS_OF_ROWS if found[table] is not None]
     if not there:
         return row is not None
@@ -105,7 +102,7 @@ def _has_rows(engine: Engine, found: Found, row: Progress | None) -> bool:
 
 
 def marked(table: Table, in_doubt: Lost) -> Table:
-    """A table to create, with the note of the time that is in doubt."""
+    """Return a table to create, with a note of its doubtful time."""
     if table not in in_doubt:
         return table
     properties = table.properties | table_notes.properties(in_doubt[table], due=True)
@@ -113,7 +110,7 @@ def marked(table: Table, in_doubt: Lost) -> Table:
 
 
 def mark(engine: Engine, in_doubt: Lost, found: Found, check: Callable[[], None]) -> None:
-    """Note in each existing table the time that is in doubt, unless it is noted there."""
+    """Note the doubtful time in each existing table that has no such note."""
     for table, gaps in in_doubt.items():
         detail, note = found[table], table_notes.properties(gaps, due=True)
         if detail is not None and not note.items() <= detail.properties.items():
@@ -122,26 +119,26 @@ def mark(engine: Engine, in_doubt: Lost, found: Found, check: Callable[[], None]
 
 
 class Recomputed(NamedTuple):
-    """Hours of clusters that were recomputed, those that were left as they are, and the cost."""
+    """Recomputed hours of clusters, frozen hours, and the cost."""
 
     done: frozenset[ClusterHour] = frozenset()
     left: frozenset[ClusterHour] = frozenset()
-    costs: Costs = NO_COSTS
+    costs: Costs = Costs()
 
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """A repair of tables of gold, by a rollup that holds the lease.
+    """Repair of tables of gold, by a rollup that holds the lease.
 
     Attributes:
-        engine: The engine; gold's tables are there.
-        in_doubt: The tables, each with its time in doubt.
+        engine: Engine of the lake; gold's tables must exist.
+        in_doubt: Untrusted tables, each with its doubtful time.
         state: Bronze at the versions to read.
         program: The kernel.
-        horizon: The date from which on gold keeps the finest rows.
-        check: Called before each commit; raises where no more may be made.
-        step: Called with what was done.
-        most_rows: Rows of bronze/runs of a batch.
+        horizon: First date whose 5-minute rows gold keeps.
+        check: Called before each commit; raises if the lease is lost.
+        step: Receives each completed step.
+        most_rows: Maximum rows of bronze/runs in a batch.
     """
 
     engine: Engine
@@ -154,7 +151,7 @@ class Repair:
     most_rows: int
 
     def recompute(self, row: Progress, window_seconds: int) -> Recomputed:
-        """Recompute the hours in doubt of these tables, and of no other table."""
+        """Recompute the doubtful hours of these tables only."""
         chosen = [table for table in COMPUTED if table in self.in_doubt]
         if not chosen:
             return Recomputed()
@@ -169,23 +166,28 @@ class Repair:
         for _, done in progresses.done_batches(self.engine, row, how):
             todo -= done
         kept = len(left & wanted.keys())
-        self.step(Remark(f"{how}: {len(todo)} hours, {kept} left as they are"))
+        self.step(Remark(f"{how}: {len(todo)} hours, {kept} frozen"))
         costs: list[Costs] = []
         for batch, written in self._batches(wanted, todo, left, chosen):
-            step = self.step
-            made = self.engine.compute(batch, self.program, progresses.REPAIRED, step)
-            costs.append(of_batch(made.costs))
-            staged = made.staged
-            Commit(self.engine, batch.units, staged, self.program, self.check, step, written).all()
+            engine, kernel, step = self.engine, self.program, self.step
+            with engine.compute(batch, kernel, progresses.REPAIRED, step) as made:
+                costs.append(Costs.of_parts(made.costs))
+                Commit(
+                    engine, batch.units, made.staged, kernel, self.check, step, written
+                ).all()  # fmt: skip
             progresses.record_batch(self.engine, row, how, batch.versions, batch.units)
-        return Recomputed(frozenset(wanted.keys() - left), frozenset(left), together(costs))
+        return Recomputed(frozenset(wanted.keys() - left), frozenset(left), Costs.of_batches(costs))
 
     def _wanted(self, chosen: Iterable[Table]) -> dict[ClusterHour, int]:
-        """The hours in doubt that bronze has rows of, and how many runs each has."""
+        """Return the doubtful hours with rows in bronze, and the number of runs in each."""
         spans = union((gap.start, gap.end) for table in chosen for gap in self.in_doubt[table])
         since = instant(spans[0][0]).date() if spans else None
         every = changes.everything(self.engine, self.state.versions, since).runs
-        return {one: rows for one, rows in every.items() if _overlaps(_span_of(one), spans)}
+        return {
+            pair: rows
+            for pair, rows in every.items()
+            if any(overlap(_hour(micros(pair.hour)), span) for span in spans)
+        }
 
     def _batches(
         self,
@@ -194,7 +196,7 @@ class Repair:
         left: Set[ClusterHour],
         chosen: Sequence[Table],
     ) -> Iterator[tuple[Batch, frozenset[Table]]]:
-        """Batches, each with the tables to write: old hours have no rows of finest windows."""
+        """Yield batches, each with the tables to write: old hours have no 5-minute rows."""
         recent = {one for one in todo if one.hour.date() >= self.horizon}
         for hours, written in (
             (recent, frozenset(chosen)),
@@ -207,7 +209,7 @@ class Repair:
                 yield batch, written
 
     def settle(self, recomputed: Recomputed) -> None:
-        """Cut each table's note down to the hours that stay unknown."""
+        """Reduce the note of each table to the hours that stay unknown."""
         trusted = [table for table in _SETS_OF_ROWS if table not in self.in_doubt]
         start = completeness.first_known(self.engine, trusted) or 0
         unknown = self._unknown(recomputed, start)
@@ -216,35 +218,30 @@ class Repair:
             spans, why = unknown, completeness.NOT_IN_BRONZE
             if table is tables.SLA:
                 spans, why = [(start, max(gap.end for gap in gaps))], completeness.NOT_COMPUTED
-            since = horizon_us if table in tables.EXPIRING else 0
+            if table in tables.EXPIRING:
+                spans = [(max(first, horizon_us), end) for first, end in spans]
             rest = [
-                Gap(max(common[0], since), common[1], gap.reason.removesuffix(why) + why)
-                for gap in gaps
+                gap._replace(reason=gap.reason.removesuffix(why) + why)
+                for gap in _common(gaps, spans)
                 if gap.reason != completeness.COPIED
-                for span in spans
-                if (common := overlap((gap.start, gap.end), span)) and common[1] > since
             ]
-            self.check()
-            self.engine.set_properties(table, table_notes.properties(rest, due=False))
+            self._note(table, rest)
             if rest:
                 self.step(Remark(f"{table.name} stays incomplete: {rest[0].reason}"))
 
     def clear(self, recomputed: Recomputed, since: dt.date) -> None:
-        """Cut notes down after ``--since``: bronze may have been restored."""
+        """Reduce notes after ``--since``: bronze could have been restored."""
         start = micros(dt.datetime.combine(since, dt.time(tzinfo=dt.UTC)))
         unknown = [(0, start), *self._unknown(recomputed, start)]
         for table, gaps in self.in_doubt.items():
-            rest = [
-                Gap(*common, gap.reason)
-                for gap in gaps
-                for span in unknown
-                if (common := overlap((gap.start, gap.end), span))
-            ]
-            self.check()
-            self.engine.set_properties(table, table_notes.properties(rest, due=False))
+            self._note(table, _common(gaps, unknown))
+
+    def _note(self, table: Table, gaps: Iterable[Gap]) -> None:
+        self.check()
+        self.engine.set_properties(table, table_notes.properties(gaps, due=False))
 
     def _unknown(self, recomputed: Recomputed, start: int) -> list[Span]:
-        """The time that bronze no longer holds, as far as gold had rows of it."""
+        """Return the time with rows in gold that bronze no longer has."""
         end = max((gap.end for gaps in self.in_doubt.values() for gap in gaps), default=0)
         done = {micros(one.hour) for one in recomputed.done - recomputed.left}
         left = {micros(one.hour) for one in recomputed.left}
@@ -253,7 +250,7 @@ class Repair:
         return union([*before, *map(_hour, known)])
 
     def _first_of_bronze(self) -> int | None:
-        """The first hour from which on bronze has rows, microseconds."""
+        """Return the first hour with rows in bronze (µs)."""
         at = self.state.versions
         firsts = [
             ask(
@@ -266,7 +263,7 @@ class Repair:
         return max((hour * HOUR_US for hour in firsts if hour is not None), default=None)
 
     def _known_hours(self) -> set[int]:
-        """The hours that trusted tables of gold have rows of, microseconds."""
+        """Return the hours with rows in trusted tables of gold (µs)."""
         return {
             hour * HOUR_US
             for table in _KNOWS_HOURS
@@ -280,7 +277,7 @@ class Repair:
 
 
 def noted_gaps(found: Found) -> Lost:
-    """The tables that note hours as incomplete, with these."""
+    """Return the tables that note incomplete hours, with these hours."""
     every = {table: found[table] for table in COMPUTED}
     noted = {
         table: table_notes.gaps(detail.properties)
@@ -290,8 +287,14 @@ def noted_gaps(found: Found) -> Lost:
     return {table: gaps for table, gaps in noted.items() if gaps}
 
 
-def _span_of(one: ClusterHour) -> Span:
-    return _hour(micros(one.hour))
+def _common(gaps: Iterable[Gap], spans: Sequence[Span]) -> list[Gap]:
+    """Return the parts of gaps that are within intervals."""
+    return [
+        Gap(*common, gap.reason)
+        for gap in gaps
+        for span in spans
+        if (common := overlap((gap.start, gap.end), span))
+    ]
 
 
 def _hour(start: int) -> Span:
@@ -300,7 +303,3 @@ def _hour(start: int) -> Span:
 
 def _whole_hours(span: Span) -> Span:
     return span[0] // HOUR_US * HOUR_US, -(-span[1] // HOUR_US) * HOUR_US
-
-
-def _overlaps(span: Span, others: Iterable[Span]) -> bool:
-    return any(overlap(span, other) for other in others)

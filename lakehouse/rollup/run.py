@@ -1,8 +1,8 @@
-"""The rollup: brings gold up to date with bronze, exactly once.
+"""Rollup: updates gold from bronze, exactly once.
 
-Every table takes one commit a batch, and gold/progress is written last. A rollup that is killed
-between two commits has changed nothing twice: the next one finds the same hours touched and writes
-the same rows again, but for the batches that were done.
+Each table gets one commit per batch, and gold/progress is written last. After a kill between two
+commits the next rollup finds the same hours and writes the same rows again, except for completed
+batches.
 """
 
 import datetime as dt
@@ -16,15 +16,14 @@ from lakehouse.core.lake import Lake
 from lakehouse.core.objective import Objective
 from lakehouse.core.periods import HOUR_US, micros
 from lakehouse.core.table_notes import CHECKED
-from lakehouse.engines import completeness
-from lakehouse.engines.costs import NO_COSTS, Costs, of_batch, together
-from lakehouse.engines.engine import Detail, Engine, ask
+from lakehouse.engines.engine import Costs, Detail, Engine, Remark, Step, ask
 from lakehouse.engines.rollup_batches import Versions
 from lakehouse.errors import LakeReplacedError, MissingFilesError, TableSchemaError
 from lakehouse.kernel.program import program
 from lakehouse.kernel.run_in_duckdb import Program
 from lakehouse.rollup import (
     changes,
+    completeness,
     gold_upkeep,
     plan,
     progress as progresses,
@@ -38,21 +37,20 @@ from lakehouse.rollup.lease import Lease, hold
 from lakehouse.rollup.plan import Wanted
 from lakehouse.rollup.progress import Progress
 from lakehouse.rollup.rejected import accept_lost, rejected_dates, set_aside
-from lakehouse.rollup.remark import Remark, Step
 
 _USUAL: Final = Wanted()
 
 
 class Outcome(NamedTuple):
-    """The result of a rollup.
+    """Result of a rollup.
 
     Attributes:
-        hours: Hours of clusters that were recomputed.
-        versions: The versions of bronze it reached.
-        how: How the hours were chosen, as in gold/progress; empty if nothing was new.
-        late_rows: Rows that arrived after their hour was frozen; in gold/rejected.
-        left: Hours of clusters that were requested and are frozen.
-        costs: What the parts of its batches cost.
+        hours: Number of recomputed hours of clusters.
+        versions: Rolled up versions of bronze.
+        how: Choice of the hours, as in gold/progress. Empty without new rows.
+        late_rows: Number of rows for frozen hours; they are in gold/rejected.
+        left: Number of requested hours that are frozen.
+        costs: Cost of the batches.
     """
 
     hours: int
@@ -60,25 +58,25 @@ class Outcome(NamedTuple):
     how: str = ""
     late_rows: int = 0
     left: int = 0
-    costs: Costs = NO_COSTS
+    costs: Costs = Costs()
 
 
 class Done(NamedTuple):
     """Progress of a running rollup.
 
     Attributes:
-        hours: Hours of clusters that are committed.
-        of_hours: Hours of clusters to commit.
+        hours: Number of committed hours of clusters.
+        of_hours: Number of hours to commit.
         rows: Rows of bronze/runs in the committed hours.
-        of_rows: Rows of bronze/runs in all of them.
-        costs: The cost of the last batch.
+        of_rows: Rows of bronze/runs in all hours.
+        costs: Cost of the last batch.
     """
 
     hours: int
     of_hours: int
     rows: int
     of_rows: int
-    costs: Costs = NO_COSTS
+    costs: Costs = Costs()
 
 
 def rollup(
@@ -90,26 +88,26 @@ def rollup(
     progress: Step = lambda _: None,
     watch: Callable[[Done], None] = lambda _: None,
 ) -> Outcome:
-    """Bring gold up to date with bronze.
+    """Update gold from bronze.
 
     Args:
-        engine: The engine of the lake.
-        objectives: The objectives of gold/sli.
+        engine: Engine of the lake.
+        objectives: Objectives of gold/sli.
         wanted: Options.
-        window_seconds: Length of the windows at which agents cut runs; by default that of the last
-            rollup, at first five minutes.
-        progress: Called with each step that is done: the name of a table that has got its commit,
-            a ``PartDone`` for computed parts, and a ``Remark`` on what is unusual.
-        watch: Called before the first batch and after each.
+        window_seconds: Length of the windows at which agents split runs. Default: the value of the
+            last rollup, for new gold five minutes.
+        progress: Receives each completed step: the name of a committed table, a ``PartDone`` for
+            computed parts, or a ``Remark`` about an unusual step.
+        watch: Called before the first batch and after each batch.
 
     Raises:
-        TableNotFoundError: A table of bronze is not there.
+        TableNotFoundError: A table of bronze does not exist.
         TableSchemaError: A table has other columns, gold has other windows, or an older version
-            wrote it.
-        LakeReplacedError: Bronze is older than what was rolled up, or another.
-        LeaseHeldError: Another rollup is at work.
-        LeaseLostError: Another rollup has taken over, or another writer changed gold.
-        MissingFilesError: Data files of bronze are gone.
+            wrote gold.
+        LakeReplacedError: Bronze was restored or replaced.
+        LeaseHeldError: Another rollup is running.
+        LeaseLostError: Another rollup has the lease, or another writer changed gold.
+        MissingFilesError: Data files of bronze are missing.
         LakehouseError: The kernel failed.
     """
     call = partial(_rollup, engine, objectives, window_seconds, progress, watch)
@@ -179,20 +177,20 @@ def _rollup(
 def _window(
     engine: Engine, last: Progress | None, wished: int | None, windows: Detail | None
 ) -> int:
-    """Length of gold's finest windows: that of the rollups before, seconds."""
+    """Return the length of gold's 5-minute windows, as in earlier rollups (seconds)."""
     before = None if last is None else last.window_seconds
-    if last is None and windows is not None:  # perhaps gold/progress was lost
+    if last is None and windows is not None:  # gold/progress could be lost
         before = _window_of_rows(engine)
     if wished and before and wished != before:
         raise TableSchemaError(
-            f"{engine.lake.name(tables.PROGRESS)}: gold's windows are of {before} s, not "
-            f"{wished} s; use that length, or remove gold to build it again"
+            f"{engine.lake.name(tables.PROGRESS)}: gold has windows of {before} s, not {wished} s. "
+            "Use this length, or delete gold and build it again"
         )
     return before or wished or tables.DEFAULT_WINDOW_SECONDS
 
 
 def _window_of_rows(engine: Engine) -> int | None:
-    """Length of the finest windows that gold has, seconds; None: it has none."""
+    """Return the length of the 5-minute windows in gold (seconds). None without windows."""
     offset = f"r.window_start % {HOUR_US}"
     least = f"SELECT min({offset}) FROM {{rows}} r WHERE {offset} > 0"
     ((us,),) = ask(engine, least, rows=engine.rows(tables.WINDOWS["coverage"]))
@@ -200,7 +198,7 @@ def _window_of_rows(engine: Engine) -> int | None:
 
 
 def _hour_after(at: dt.datetime) -> int:
-    """The end of the hour that is under way at an instant, microseconds."""
+    """Return the end of the hour at an instant (µs)."""
     return micros(at) // HOUR_US * HOUR_US + HOUR_US
 
 
@@ -225,7 +223,7 @@ class _Run:
     in_doubt: repairs.Lost
 
     def to(self, last: progresses.Last, state: changes.State) -> Outcome:
-        """Bring gold to the versions of bronze in ``state``."""
+        """Update gold to the versions of bronze in ``state``."""
         now, newest, _ = state
         first = gold_upkeep.horizon(newest.committed, self.wanted.keep_windows_days)
         runs = self.found[tables.RUNS]
@@ -252,11 +250,11 @@ class _Run:
                 self._clear_batches()
         if _is_tidy_due(last, self.wanted):
             gold_upkeep.tidy(self.engine, first, self.held.check, self.step)
-            # Tidying changes no figure, so the kernel of the row before stays.
+            # Maintenance does not change figures, so the kernel of the row before stays.
             tidied = replace(
                 row, finished_at=dt.datetime.now(dt.UTC), hours=0, committed_at=newest.committed,
                 how=progresses.TIDIED, late_rows=0, runs_id=runs_id, rejected_dates=(),
-                costs=NO_COSTS,
+                costs=Costs(),
             )  # fmt: skip
             self._record(tidied, row)
         return outcome
@@ -266,7 +264,7 @@ class _Run:
         return program(self.window_seconds, state.newest.committed, self.objectives, families)
 
     def _repair(self, row: Progress, state: changes.State, first: dt.date) -> Progress:
-        """Recompute tables in doubt, and them alone; what is new in bronze comes after that."""
+        """Recompute only untrusted tables; new rows in bronze follow later."""
         repair = self._repair_of(self.in_doubt, state, first)
         recomputed = repair.recompute(row, self.window_seconds)
         repair.settle(recomputed)
@@ -283,7 +281,7 @@ class _Run:
     def _settle(
         self, todo: plan.Plan, row: Progress | None, state: changes.State, first: dt.date
     ) -> None:
-        """Take the hours that all tables have now out of what the tables note as incomplete."""
+        """Remove recomputed hours from the incomplete hours that tables note."""
         recomputed = repairs.Recomputed(todo.chosen, todo.left)
         if row is None and self.in_doubt:
             self._repair_of(self.in_doubt, state, first).settle(recomputed)
@@ -309,9 +307,10 @@ class _Run:
         self.watch(done)
         for number, batch in enumerate(todo.batches, 1):
             label = f"batch {number} of {len(todo.batches)}"
-            made = self.engine.compute(batch, kernel, label, self.step)
-            costs.append(of_batch(made.costs))
-            Commit(self.engine, batch.units, made.staged, kernel, self.held.check, self.step).all()
+            engine, check, step = self.engine, self.held.check, self.step
+            with engine.compute(batch, kernel, label, step) as made:
+                costs.append(Costs.of_parts(made.costs))
+                Commit(engine, batch.units, made.staged, kernel, check, step).all()
             if len(todo.batches) > 1:
                 progresses.record_batch(self.engine, row, todo.how, todo.now, batch.units)
                 self.step("batch")
@@ -322,7 +321,7 @@ class _Run:
         late, misdated = set_aside(self.engine, todo, self.window_seconds)
         if late or misdated:
             self.step(Remark(f"rows set aside: {late} too late, {misdated} misdated"))
-        return Outcome(total, todo.now, todo.how, late, len(todo.left), together(costs))
+        return Outcome(total, todo.now, todo.how, late, len(todo.left), Costs.of_batches(costs))
 
     def _record(self, new: Progress, before: Progress | None) -> Progress:
         self.held.check()
@@ -336,11 +335,11 @@ class _Run:
 def _check_same(lake: Lake, row: Progress, now: Versions, runs_id: str) -> None:
     what = ""
     if any(new < old for new, old in zip(now, row.versions, strict=True)):
-        what = f"it is at versions {tuple(now)}, and {tuple(row.versions)} were rolled up"
+        what = f"versions {tuple(now)} are older than the last rollup ({tuple(row.versions)})"
     if row.runs_id != runs_id:
-        what = "it is another table than the one that was rolled up"
+        what = "the table differs from the table of the last rollup"
     if what:
         raise LakeReplacedError(
-            f"{lake.name(tables.RUNS)}: {what}; was it restored or replaced? Look, then rebuild "
+            f"{lake.name(tables.RUNS)}: {what}. If bronze was restored or replaced, rebuild gold "
             "with --since DATE"
         )

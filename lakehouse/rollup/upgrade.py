@@ -1,12 +1,12 @@
-"""Takes over gold that an older version wrote, also hours that bronze no longer has.
+"""Upgrade of gold from an older version, including hours that bronze no longer has.
 
-Each table is rebuilt under this version's names by one commit; every row keeps its figures. A table
-with another name or place is written first, then the older one is marked and dropped. gold/progress
-is last, and until then no rollup of this version starts. So after a kill the command goes on with
-the tables that are left.
+One commit rebuilds each table under this version's names; all rows keep their figures. If a table
+has a new name or place, the new table is written first. Then the older table is marked and dropped.
+gold/progress is last, and rollups of this version do not start before. After a kill the command
+continues with the other tables.
 
-In gold's first layout each table held rows of several lengths of windows, with a column ``grain``.
-The finest rows of such a table are written first, to their own table; then its hours replace it.
+In gold's first layout each table had rows of several window lengths, with a column ``grain``. The
+5-minute rows of such a table are written first, to a separate table. Then its hours replace it.
 """
 
 import datetime as dt
@@ -19,16 +19,15 @@ from lakehouse.core import older_gold, table_notes
 from lakehouse.core.older_gold import older
 from lakehouse.core.periods import DAY_US, HOUR_US, micros, window_name
 from lakehouse.core.table_notes import CHECKED, DUE, NOTE, Noted
-from lakehouse.engines import completeness
 from lakehouse.engines.engine import Detail, Engine
 from lakehouse.engines.gold_reader import Row, is_same
 from lakehouse.engines.relation import select
 from lakehouse.kernel import arrow_types
-from lakehouse.rollup import lease, table_schemas
+from lakehouse.rollup import completeness, lease, table_schemas
 from lakehouse.tables import Column, Table
 
 _TAKEN: Final = "jmxlake.taken_over"
-"""Property of an older table that this version has at another place, and drops next."""
+"""Property of an older table whose rows this version has copied; it is dropped next."""
 _GRAIN: Final = Column("grain", "string", "length of the row's window")
 _OF_A_GRAIN: Final = (*tables.HOURS, tables.DISTRIBUTIONS, tables.REJECTED)
 
@@ -36,20 +35,20 @@ _OF_A_GRAIN: Final = (*tables.HOURS, tables.DISTRIBUTIONS, tables.REJECTED)
 def upgrade(
     engine: Engine, step: Callable[[str], None] = lambda _: None, *, take_over: bool = False
 ) -> int:
-    """Take over gold of an older version; gold of this version stays as it is.
+    """Upgrade gold of an older version. Gold of this version is not changed.
 
     Args:
-        engine: The engine of the lake.
-        step: Called with each table that is done.
+        engine: Engine of the lake.
+        step: Receives the name of each upgraded table.
         take_over: Take the lease even if another process holds it.
 
     Returns:
-        The number of tables that were taken over.
+        Number of upgraded tables.
 
     Raises:
-        LeaseHeldError: A rollup is at work.
-        LeaseLostError: Another writer changed gold meanwhile.
-        TableSchemaError: A table has columns of other types.
+        LeaseHeldError: A rollup is running.
+        LeaseLostError: Another writer changed gold at the same time.
+        TableSchemaError: The type of a column differs from its declaration.
     """
     if not _due(engine):
         return 0
@@ -71,14 +70,14 @@ def upgrade(
 
 
 def check(engine: Engine, found: Mapping[Table, Detail | None]) -> None:
-    """Check that gold is of this version.
+    """Check that this version wrote gold.
 
     Args:
-        engine: The engine of the lake.
-        found: The tables below gold.
+        engine: Engine of the lake.
+        found: Tables below gold.
 
     Raises:
-        OlderGoldError: An older version wrote it.
+        OlderGoldError: An older version wrote gold.
     """
     is_older = any(
         detail is not None and older_gold.is_older(table, detail.columns)
@@ -90,7 +89,7 @@ def check(engine: Engine, found: Mapping[Table, Detail | None]) -> None:
 
 
 def _due(engine: Engine) -> dict[Table, Detail]:
-    """The tables to take over, in order, each with the older one's metadata."""
+    """Return the tables to upgrade, in order, with the metadata of the older tables."""
     found = completeness.details(engine, map(older, older_gold.EVERY))
     pairs = ((table, found[older(table)]) for table in older_gold.EVERY)
     return {
@@ -102,18 +101,18 @@ def _due(engine: Engine) -> dict[Table, Detail]:
 
 
 def _is_moved(engine: Engine, table: Table) -> bool:
-    """Whether an older version had a table at another place."""
+    """Return True if an older version had a table at another place."""
     return engine.lake.name(older(table)) != engine.lake.name(table)
 
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """What the older gold's progress says.
+    """State of the older gold.
 
     Attributes:
-        finest: Length of the finest windows, as the first layout names it.
-        known: Its tables, by older name; empty: it did not note them.
-        now_us: End of a time in doubt that has not ended, microseconds.
+        finest: Length of the 5-minute windows, as named in the first layout.
+        known: Tables by older name. Empty if gold/progress did not note them.
+        now_us: End of an open doubtful interval (µs).
     """
 
     finest: str
@@ -150,13 +149,13 @@ def _take_over(
             engine.define(made)
         none = arrow_types.rows(arrow_types.of_table(table), [])
         engine.rebuild(made, select(sql, old=engine.rows(read), none=none))
-    if is_moved:  # once its rows are gone they must not be taken over again
+    if is_moved:  # without this mark a second run would copy its rows again
         check()
         engine.set_properties(before, {_TAKEN: "true"})
 
 
 def _notes(engine: Engine, table: Table, detail: Detail, state: _State) -> dict[str, str]:
-    """Properties that note hours in which a table is incomplete, or in doubt until a rollup."""
+    """Return the properties that note incomplete hours, or hours in doubt until a rollup."""
     kept = {name: detail.properties[name] for name in (NOTE, DUE) if name in detail.properties}
     if table not in CHECKED:
         return kept
@@ -168,14 +167,14 @@ def _notes(engine: Engine, table: Table, detail: Detail, state: _State) -> dict[
 
 
 def _has_grains(table: Table, detail: Detail) -> bool:
-    """Whether a table has the first layout."""
+    """Return True if a table has the first layout."""
     return table in _OF_A_GRAIN and _GRAIN.name in detail.columns
 
 
 def _statements(table: Table, detail: Detail, finest: str) -> Iterator[tuple[Table, str]]:
-    """The tables that an older one becomes, in order of writing; its own is last."""
+    """Yield the tables that replace an older table, in the order of writing."""
     there = detail.columns
-    if table is tables.LEASE:  # this process holds the new one
+    if table is tables.LEASE:  # this process holds the new lease
         return
     if not _has_grains(table, detail):
         yield table, _rows(table, there)
@@ -192,25 +191,25 @@ def _statements(table: Table, detail: Detail, finest: str) -> Iterator[tuple[Tab
 
 
 def _rows(table: Table, there: Mapping[str, str], grain: str | None = None) -> str:
-    """Rows of an older table under the names of this version."""
+    """Return the SELECT of an older table under the names of this version."""
     of_grain = "" if grain is None else f" WHERE {is_same('r.grain', grain)}"
     columns = ", ".join(_column(table, column, there) for column in table.columns)
     return f"SELECT {columns} FROM {{old}} r LEFT JOIN {{none}} n ON 1 = 0{of_grain}"
 
 
 def _column(table: Table, column: Column, there: Mapping[str, str]) -> str:
-    """A column of this version; null where the older table lacks it."""
+    """Return a column of this version. It is null if the older table lacks it."""
     if column.name == "date" and "date" not in there:
         days = f"CAST((r.window - r.window % {DAY_US}) / {DAY_US} AS INT)"
         return f"DATE '1970-01-01' + {days} AS date"
     name = older_gold.COLUMNS.get(column.name, column.name)
-    # A rollup notes the tables again: their ids and versions are others now.
+    # A rollup notes the tables again, because their IDs and versions change here.
     is_known = name in there and (table, name) != (tables.PROGRESS, "tables")
     return f"r.{name} AS {column.name}" if is_known else f"n.{column.name}"
 
 
 def _sli_windows(there: Mapping[str, str], finest: str) -> str:
-    """The finest rows, but of subjects and hours that were good throughout."""
+    """Return the SELECT of 5-minute rows, without fully good hours of a subject."""
     windows = tables.WINDOWS[tables.SLI.name]
     names = ", ".join(f"t.{name}" for name in windows.column_names)
     keys = ", ".join(f"r.{key}" for key in windows.keys)
@@ -226,7 +225,7 @@ def _sli_windows(there: Mapping[str, str], finest: str) -> str:
 
 
 def _sli_hours(there: Mapping[str, str], finest: str) -> str:
-    """Rows of hours, which are sums of windows, with ``before_us`` of the first one."""
+    """Return the SELECT of hours: sums of windows, with ``before_us`` of the first window."""
     windows = tables.WINDOWS[tables.SLI.name]
     keys = ", ".join(f"t.{key}" for key in windows.keys)
     first = f"max(CASE WHEN t.window_start % {HOUR_US} = 0 THEN t.before_us END)"

@@ -1,7 +1,6 @@
-"""Gold against bronze: a sample of hours recomputed, every row of theirs compared to the bit.
+"""Comparison of gold with bronze: a sample of hours is recomputed, and each row must be identical.
 
-What is recomputed is read at the versions that gold/progress names, so the figures must be the
-very same: durations, and doubles too.
+Bronze is read at the versions in gold/progress, so all figures must be equal, including doubles.
 """
 
 import datetime as dt
@@ -11,8 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.objective import Objective
-from lakehouse.engines.costs import PartDone
-from lakehouse.engines.engine import Engine, Staged, ask
+from lakehouse.engines.engine import Engine, PartDone, Staged, ask
 from lakehouse.engines.rollup_batches import Batch, ClusterHour, batches
 from lakehouse.errors import LakehouseError, LeaseHeldError
 from lakehouse.kernel.program import program as programs
@@ -23,13 +21,13 @@ from lakehouse.rollup.gold_upkeep import KEEP_WINDOWS_DAYS, horizon
 from lakehouse.rollup.lake_catalogues import families_of
 
 MISSING: Final = "is missing"
-UNEXPECTED: Final = "should not be there"
+UNEXPECTED: Final = "is unexpected"
 
 _MOST_NAMED: Final = 1000
 
 
 class Difference(NamedTuple):
-    """A row that is not in gold and should be, or is and should not; a changed row is both."""
+    """A missing or unexpected row of gold. A changed row yields both."""
 
     table: str
     kind: str
@@ -37,14 +35,14 @@ class Difference(NamedTuple):
 
 
 class Found(NamedTuple):
-    """The result of a comparison.
+    """Result of a comparison.
 
     Attributes:
-        hours: Hours of clusters.
-        rows: Rows of gold.
+        hours: Number of hours of clusters.
+        rows: Number of rows of gold.
         differences: Rows that differ.
-        note: Why rows may differ without harm: the last rollup was of another kernel or DuckDB;
-            empty where it was of these.
+        note: Harmless reason for differences: another kernel or DuckDB made the last rollup. Empty
+            if they are the same.
     """
 
     hours: int
@@ -53,7 +51,7 @@ class Found(NamedTuple):
     note: str = ""
 
     def as_json(self) -> dict[str, Any]:
-        """All of it as plain data."""
+        """Return the result as plain data."""
         return {**self._asdict(), "differences": [one._asdict() for one in self.differences]}
 
 
@@ -64,21 +62,21 @@ def verify(
     seed: int,
     step: Callable[[str], None] = lambda _: None,
 ) -> Found:
-    """Recompute hours of clusters, chosen at random.
+    """Recompute random hours of clusters and compare them with gold.
 
-    gold/subjects is not compared: it is about all time, not about an hour. Neither are hours whose
-    finest rows gold does not keep any more.
+    gold/subjects is not compared, because its rows cover all time. Hours whose 5-minute rows gold
+    has deleted are not compared.
 
     Args:
-        engine: The engine of the lake.
-        objectives: Those of the rollup.
-        hours: How many to choose; a few more are recomputed where that costs less.
-        seed: The same one chooses the same hours.
-        step: Called with each table that was compared.
+        engine: Engine of the lake.
+        objectives: Objectives of the rollup.
+        hours: Number of hours to choose. A few more are recomputed if that costs less.
+        seed: Seed of the choice.
+        step: Receives each compared table.
 
     Raises:
-        LakehouseError: Nothing is rolled up yet.
-        LeaseHeldError: A rollup is at work, or was cut short: gold is between two versions.
+        LakehouseError: Gold has no rollup.
+        LeaseHeldError: A rollup is running or was interrupted, so gold is between two versions.
     """
     row = _still(engine)
     first = horizon(row.committed_at, KEEP_WINDOWS_DAYS)
@@ -98,14 +96,14 @@ def verify(
         step(f"{done.part} of {done.parts} parts computed")
 
     for batch in parts:
-        staged = engine.compute(batch, program, "verify", report).staged
-        for table in tables.OF_HOURS:
-            rows, odd = _compared(engine, table, batch, staged)
-            compared += rows
-            differing += odd
-            step(f"{table.name} compared")
+        with engine.compute(batch, program, "verify", report) as made:
+            for table in tables.OF_HOURS:
+                rows, odd = _compared(engine, table, batch, made.staged)
+                compared += rows
+                differing += odd
+                step(f"{table.name} compared")
     if _still(engine) != row:
-        raise LeaseHeldError(f"{engine.lake.root}: a rollup ran meanwhile; verify it again")
+        raise LeaseHeldError(f"{engine.lake.root}: a rollup ran at the same time. Run verify again")
     number = sum(len(one.units.cluster_hours) for one in parts)
     return Found(number, compared, tuple(differing), _note(row, program))
 
@@ -116,22 +114,20 @@ def _note(row: progresses.Progress, program: Program) -> str:
         return ""
     made_by = "an older jmxlake" if row.kernel is None else theirs
     return (
-        f"{made_by} made gold last, and this is {ours}: last digits and new columns may differ; "
-        "jmxlake rollup --since recomputes what bronze still holds"
+        f"{made_by} made the last rollup, and this is {ours}: last digits and new columns can "
+        "differ; jmxlake rollup --since recomputes the hours in bronze"
     )
 
 
 def _still(engine: Engine) -> progresses.Progress:
-    """The row of progress, while no rollup is at work."""
+    """Return the row of progress. Raise an error during a rollup."""
     row = progresses.last(engine).row
     if row is None:
-        raise LakehouseError(
-            f"{engine.lake.root}: nothing is rolled up yet; run jmxlake rollup first"
-        )
+        raise LakehouseError(f"{engine.lake.root}: gold has no data. Run jmxlake rollup first")
     holder = lease.holder(engine)
     if holder is not None:
         raise LeaseHeldError(
-            f"{engine.lake.name(tables.LEASE)}: {holder}, or was cut short; verify when it is done"
+            f"{engine.lake.name(tables.LEASE)}: {holder}, or was interrupted. Run verify later"
         )
     return row
 
@@ -139,7 +135,7 @@ def _still(engine: Engine) -> progresses.Progress:
 def _chosen(
     engine: Engine, row: progresses.Progress, hours: int, first: dt.date, chance: random.Random
 ) -> frozenset[ClusterHour]:
-    """Hours that bronze or gold knows, of dates chosen at random."""
+    """Return random hours in bronze or gold, of random dates."""
     bronze = {
         "runs": engine.rows(tables.RUNS, row.versions.runs),
         "scrapes": engine.rows(tables.SCRAPES, row.versions.scrapes),
@@ -166,13 +162,13 @@ def _chosen(
 def _compared(
     engine: Engine, table: tables.Table, batch: Batch, staged: Staged
 ) -> tuple[int, list[Difference]]:
-    """How many rows of a table lie in gold, and those that are in gold or staged alone."""
+    """Return the number of rows in gold, and the rows that are only in gold or only staged."""
     there = rows_of(engine, table, batch.units)
     ((rows,),) = ask(engine, "SELECT count(*) AS n FROM {there} r", there=there)
     parts = {"there": (there, -1)}
     if table.name in staged:
         parts["wanted"] = (staged[table.name], 1)
-    # As text, numbers are equal only where they are so to the bit.
+    # As text, only identical numbers are equal.
     texts = ", ".join(f"CAST(r.{name} AS STRING) AS c{at}" for name, at in table.positions.items())
     keys = ", ".join(f"t.c{at}" for at in table.positions.values())
     union = " UNION ALL ".join(

@@ -1,4 +1,4 @@
-"""Writes the bronze of a sample: one commit a table."""
+"""Writer of a sample's bronze: one commit per table."""
 
 import hashlib
 import json
@@ -19,10 +19,9 @@ from lakehouse.core.metrics import shipped_rows
 from lakehouse.engines.delta_tables import stored_schema
 from lakehouse.errors import LakehouseError
 from lakehouse.kernel import arrow_types, run_in_duckdb
-from lakehouse.sample import cluster, what_scrapes_see
-from lakehouse.sample.timeline import Series
+from lakehouse.sample import cluster, timeline
+from lakehouse.sample.timeline import WINDOW_US, Series
 from lakehouse.sample.values import SampleValues
-from lakehouse.sample.what_scrapes_see import WINDOW_US
 from lakehouse.tables.parquet_layout import writer_properties
 from lakehouse.tables.table import identifier
 
@@ -34,7 +33,7 @@ NOTHING_LISTENS: Final = (
     "nothing listens there; check that the process is running and the port is right"
 )
 REFUSED_US: Final = 2_000
-"""How long it takes a host to refuse a connection."""
+"""Time in which a host refuses a connection."""
 
 
 def write(root: Path, spans: Sequence[SampleValues]) -> int:
@@ -184,7 +183,7 @@ def _register_series(db: duckdb.DuckDBPyConnection, sample: SampleValues) -> lis
                 number, name, *subject[:-1], subject.labels or None, flags, read.interval_us,
                 read.offset_us, read.took_us, flow,
             ))  # fmt: skip
-            held += ((number, *one) for one in what_scrapes_see.of_series(metric, history, read))
+            held += ((number, *one) for one in timeline.of_series(metric, history, read))
             rises += ((number, read.answered(read.number(at)), more) for at, more in increments)
     _register(db, "series", _SERIES, series)
     _register(db, "spans", _SPANS, held)
@@ -209,7 +208,7 @@ def _set(members: Sequence[cluster.Subject]) -> Row:
 
 
 def _attempts(sample: SampleValues) -> Iterator[Row]:
-    """Spans of equal outcomes of all attempts."""
+    """Yield spans of equal outcomes of all attempts."""
     for source, name in cluster.SOURCES.items():
         for family in sample.families(source):
             read, attempts = cluster.FAMILIES[family], sample.attempts(source, family)

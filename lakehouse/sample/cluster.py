@@ -26,7 +26,7 @@ RACKS: Final = {1: "a", 2: "b", 3: "c"}
 
 
 class Subject(NamedTuple):
-    """One series of a source, named as the columns of bronze/runs are."""
+    """One series of a source, with names of columns of bronze/runs."""
 
     metric: str
     topic: str | None = None
@@ -38,12 +38,12 @@ class Subject(NamedTuple):
 
 
 class Topic(NamedTuple):
-    """A topic; its partitions go round the hosts, from ``first`` on.
+    """A topic; its partitions are on the hosts in turn, starting with ``first``.
 
     Attributes:
-        rate: Records that a partition gets in a second, at a busy hour.
+        rate: Records per second of a partition at a busy hour.
         record: Mean size of a record, bytes.
-        hours: Retention; of a tiered topic the local retention.
+        hours: Retention, for a tiered topic local retention.
     """
 
     partitions: int
@@ -63,7 +63,7 @@ class Topic(NamedTuple):
 
     @property
     def limit_bytes(self) -> int:
-        """retention.bytes of a partition; -1 is no limit."""
+        """retention.bytes of a partition; -1: unlimited."""
         return -1 if self.tiered else self.kept_bytes * 3 // 2
 
     def brokers(self, partition: int) -> tuple[int, ...]:
@@ -90,7 +90,7 @@ GROUPS: Final = {"audit-archive": "audit", "warehouse": "inventory"}
 
 
 class Client(NamedTuple):
-    """A client under a quota; ``share`` is what it uses of it at a busy hour, 0: nothing."""
+    """A client under a quota; ``share`` is the used share at a busy hour, 0: unused."""
 
     user: str
     client_id: str
@@ -121,7 +121,7 @@ OWN_QUOTAS: Final = {"fetch": [("reporting", "nightly")], "produce": [("billing"
 
 
 class Family(NamedTuple):
-    """Metrics that are read together; beans or the like in one answer.
+    """Metrics that are read together, with the number of MBeans in one response.
 
     Attributes:
         at_first: Seconds between readings in the older weeks; 0: it was not read then.
@@ -240,4 +240,4 @@ AT_FIRST: Final = frozenset((
     UNDER_MIN_ISR, LEADERLESS, COPY_LAG, DELETE_LAG_SEGMENTS, *LOST, *THROTTLES, TOPOLOGY[0],
     TOPOLOGY[3],
 ))  # fmt: skip
-"""Metrics that agents read in the older weeks: those of the default objectives."""
+"""Metrics that agents read in the older weeks, for the default objectives."""

@@ -8,7 +8,7 @@ from lakehouse.core.periods import DAY_US
 from lakehouse.sample.cluster import BROKERS, MINUTE_US, SECOND_US, SOURCES
 
 MARGIN_US: Final = 10 * MINUTE_US
-"""Time without incidents at the start and the end of what agents deliver."""
+"""Time without incidents at the start and the end of the delivered time."""
 
 Kind = Literal[
     "killed", "restarted", "slow", "throttled", "behind", "late", "stuck", "busy", "remote"
@@ -19,10 +19,11 @@ class Incident(NamedTuple):
     """A fault or a burst of load.
 
     Attributes:
-        kind: A broker is killed or restarted; followers of some partitions of a topic are slow; a
-            client wants more than its quota; uploads of a topic fail and fall behind; a group
-            reads too slowly; retention deletes what it has not read; a broker answers slowly; old
-            records of a topic are read.
+        kind: The fault. ``killed`` and ``restarted`` are of a broker. ``slow``: followers of some
+            partitions of a topic lag. ``throttled``: a client exceeds its quota. ``behind``:
+            uploads of a topic fail and lag. ``late``: a group reads too slowly. ``stuck``:
+            retention deletes records that it has not read. ``busy``: a broker responds slowly.
+            ``remote``: old records of a topic are read.
         name: Name of the broker, topic, client or group.
     """
 
@@ -38,7 +39,7 @@ class Incident(NamedTuple):
 
 
 Line = tuple[int, float, Kind, str, float]
-"""Day of the week, minute of that day, what happens to whom, and for how many minutes."""
+"""Day of the week, minute of that day, kind, name, and length in minutes."""
 
 # The client's load grows from week to week, its quota does not.
 _THROTTLED_A_DAY: Final = (42.0, 38.0, 30.0, 20.0, 13.0, 11.0, 9.0, 8.0, 7.0, 6.0)
@@ -80,11 +81,11 @@ _WEEKS: Final[tuple[tuple[Line, ...], ...]] = (
     (*_RESTARTS, (5, 640, "throttled", "nightly", 12)),
     ((4, 960, "behind", "clicks", 60), (5, 640, "throttled", "nightly", 8)),
 )  # fmt: skip
-"""The week that runs, the last whole one, and so on; the last line holds for all before it."""
+"""The running week, the last whole week, and so on; the last entry is for all earlier weeks."""
 
 
 def of_weeks(seed: int, monday_us: int, weeks: int) -> list[Incident]:
-    """Return the incidents of some weeks and of the week that begins at ``monday_us``."""
+    """Return the incidents of some weeks and of the week that starts at ``monday_us``."""
     return [one for back in range(weeks, -1, -1) for one in _of_week(seed, monday_us, back)]
 
 

@@ -8,17 +8,20 @@ from typing import Final, NamedTuple
 
 from lakehouse.core.periods import DAY_US, micros
 from lakehouse.sample import cluster, incidents
-from lakehouse.sample.brokers import of_controller, of_nodes, of_requests
-from lakehouse.sample.clients import of_client, of_quotas
+from lakehouse.sample.broker_series import (
+    of_controller,
+    of_nodes,
+    of_partitions,
+    of_remote_reads,
+    of_requests,
+    of_topic,
+)
+from lakehouse.sample.client_series import of_client, of_group, of_quotas
 from lakehouse.sample.cluster import SOURCES, TOPICS
-from lakehouse.sample.groups import of_group
-from lakehouse.sample.partitions import of_partitions
-from lakehouse.sample.timeline import Series, Timeline, leader, reporters
-from lakehouse.sample.topics import of_remote_reads, of_topic
-from lakehouse.sample.what_scrapes_see import WINDOW_US
+from lakehouse.sample.timeline import WINDOW_US, Series, Timeline, leader, reporters
 
 WHOLE_WEEKS: Final = 3
-"""The last weeks, of which the agents read everything."""
+"""The last weeks, in which the agents read everything."""
 
 
 class Event(NamedTuple):
@@ -38,7 +41,7 @@ class SampleValues(Timeline):
     """All series and events in a span of whole windows."""
 
     def series(self, source: int) -> Iterator[Series]:
-        """All series of a source that agents read."""
+        """Yield all series of a source that agents read."""
         return (one for one in self._series(source) if self.reads(one.subject.metric))
 
     def _series(self, source: int) -> Iterator[Series]:
@@ -58,7 +61,7 @@ class SampleValues(Timeline):
         yield from of_remote_reads(self, source)
 
     def events(self) -> Iterator[Event]:
-        """The events that agents record."""
+        """Yield the events that agents record."""
         for source in SOURCES:
             if self.families(source):
                 yield Event(source, self.start_us, "agent_start")
@@ -83,7 +86,7 @@ class SampleValues(Timeline):
 
 
 def sampled(until: dt.datetime, weeks: int, seed: int) -> tuple[SampleValues, ...]:
-    """Whole ISO weeks of UTC before an instant and the time since then, the older weeks first."""
+    """Return ISO weeks (UTC) before an instant and the time since then, older weeks first."""
     day = (until - dt.timedelta(days=until.weekday())).date()
     monday_us = micros(dt.datetime.combine(day, dt.time(), dt.UTC))
     until_us = micros(until) // WINDOW_US * WINDOW_US

@@ -1,7 +1,7 @@
 """Attainment per objective and subject over a period, with bounds.
 
-Expected time follows from the calendar and gold/subjects, not from what was reported. See
-``sla_statement`` for the figures, and docs/objectives.md for their meaning.
+Expected time follows from the calendar and gold/subjects, not from reports. See ``sla_statement``
+for the figures, and docs/objectives.md for their meaning.
 """
 
 import datetime as dt
@@ -22,21 +22,20 @@ from lakehouse.core.subjects import Subject, with_ends
 from lakehouse.engines.engine import Engine, ask
 from lakehouse.engines.gold_reader import GoldRows, subjects, window_of
 from lakehouse.errors import ObjectiveError
-from lakehouse.slo import partition_level, timeslices
-from lakehouse.slo.budget_left import left_by_hour
+from lakehouse.slo import levels, timeslices
 from lakehouse.slo.burn_rate import LENGTHS_US, PAIRS, Pair, burnt_us, least_us
-from lakehouse.slo.calendar.corrections import Correction
 from lakehouse.slo.calendar.maintenance import Maintenance, of
-from lakehouse.slo.cluster_level import with_clusters
+from lakehouse.slo.calendar.report_calendar import Correction
+from lakehouse.slo.levels import with_clusters
 from lakehouse.slo.sla_statement import Key, Lifetime, Query, SliKey, Statement, build, build_all
-from lakehouse.slo.sums import SliRows
+from lakehouse.slo.sums import SliRows, left_by_hour
 
 _MOST_HISTORIES: Final = 20
-"""Subjects of each objective with a burn history: each brings as many rows as it was bad in."""
+"""Subjects of each objective with a burn history. A query reads one row per bad window of each."""
 
 
 class Options(NamedTuple):
-    """Contents of statements beside plain figures.
+    """Contents of statements in addition to plain figures.
 
     Attributes:
         own_windows: Whether each objective is stated over the window of its own that ends with the
@@ -44,10 +43,10 @@ class Options(NamedTuple):
         burns: Whether there are burn rates.
         maintenance: Planned maintenance.
         corrections: Time that was agreed not to count.
-        window_seconds: Length of gold's finest windows; by default that of gold/progress.
-        only: Kind and key of the only subject that is stated; by default all are. The others still
-            determine whether it has ended.
-        left: Whether the worst subjects have what was left of their budget after each hour.
+        window_seconds: Length of gold's finest windows. Default: the value in gold/progress.
+        only: Kind and key of the only subject with statements. Default: all subjects. The others
+            still determine whether it has ended.
+        left: Whether the worst subjects have the error budget left after each hour.
     """
 
     own_windows: bool = False
@@ -70,7 +69,7 @@ def read(
     known: Sequence[Subject] | None = None,
     options: Options = _DEFAULT,
 ) -> list[Statement]:
-    """Statements from gold over a period of whole windows.
+    """Return the statements over a period of whole windows, read from gold.
 
     Args:
         engine: Reads gold.
@@ -82,7 +81,7 @@ def read(
 
     Raises:
         ObjectiveError: An objective's slices do not fit gold's windows.
-        PeriodError: The finest windows that it takes are kept no more.
+        PeriodError: Gold no longer keeps the finest windows that an objective needs.
     """
     known = subjects(engine) if known is None else known
     if not known:
@@ -97,7 +96,7 @@ def read(
 
 
 def now_us() -> int:
-    """This instant, microseconds."""
+    """Return the present, microseconds."""
     return micros(dt.datetime.now(dt.UTC))
 
 
@@ -122,7 +121,7 @@ class _Reader:
         planned, agreed = self.options.maintenance, self.options.corrections
         statements = self._with_outside(statements, planned, ("maintenance", "without"))
         statements = self._with_outside(statements, agreed, ("corrections", "agreed"))
-        return with_clusters(partition_level.split(self.gold, statements, planned, agreed))
+        return with_clusters(levels.split(self.gold, statements, planned, agreed))
 
     @cached_property
     def _queries(self) -> list[Query]:
@@ -158,7 +157,7 @@ class _Reader:
             )
 
     def _window(self, objective: Objective) -> tuple[Period, int]:
-        """The period of an objective up to the present, and the rest of its window after that."""
+        """Return the period of an objective up to the present, and the rest of its window."""
         if not self.options.own_windows:
             return self.period, 0
         # A rolling window ends at the present, in whole windows.
@@ -172,7 +171,7 @@ class _Reader:
         return until.aligned(self.gold.window_us // 1_000_000), ahead_us
 
     def _with_left(self, statements: Sequence[Statement]) -> list[Statement]:
-        """Statements; the worst of each objective with what was left of its budget by hour."""
+        """Return the statements; the worst of each objective have the budget left by hour."""
         by_key = {statement.key: statement for statement in statements}
         for query in self._queries:
             if query.events is not None and query.slices is None:
@@ -185,7 +184,7 @@ class _Reader:
         return list(by_key.values())
 
     def _with_burn_history(self, statements: Sequence[Statement]) -> list[Statement]:
-        """Statements; those whose budget could have burnt with the time for which it did."""
+        """Return the statements; where the budget could have burnt, with the time it did."""
         by_key = {statement.key: statement for statement in statements}
         for query in self._queries:
             pairs = [pair for pair in PAIRS if {pair.long, pair.short} <= query.ranges.keys()]
@@ -205,12 +204,12 @@ class _Reader:
     def _with_outside(
         self, statements: list[Statement], excluded: Sequence[Maintenance], fields: tuple[str, str]
     ) -> list[Statement]:
-        """Statements; those that excluded time concerns with it and the figures outside of it.
+        """Return the statements, with the excluded time of each and the figures outside it.
 
         Args:
             statements: The statements.
-            excluded: Maintenance, or corrections.
-            fields: Of a statement: what concerns it, and the statement outside of that.
+            excluded: Maintenance or corrections.
+            fields: Fields of a statement: its excluded time, and the statement outside that time.
         """
         groups: defaultdict[tuple[int, ...], list[Statement]] = defaultdict(list)
         for one in statements:
@@ -225,7 +224,7 @@ class _Reader:
     def _outside(
         self, statements: Sequence[Statement], excluded: Sequence[Maintenance]
     ) -> Iterator[tuple[Statement, tuple[Maintenance, ...], Statement]]:
-        """The statements that excluded time concerns, each with it and the statement outside."""
+        """Yield each statement with excluded time, that time, and the statement outside it."""
         names = {one.objective.name for one in statements}
         queries = [
             replace(query, objectives=chosen, lengths={})
@@ -253,7 +252,7 @@ class _Reader:
 
 
 def _most_missed(statements: Sequence[Statement], query: Query) -> list[Statement]:
-    """The worst subject of each objective, and those that missed it, at most so many."""
+    """Return the worst subject of each objective, and some more that missed it."""
     found: list[Statement] = []
     for objective in (one for one in query.objectives if one.kind == one.level):
         own = [one for one in statements if one.objective.name == objective.name]
@@ -265,7 +264,7 @@ def _most_missed(statements: Sequence[Statement], query: Query) -> list[Statemen
 
 
 def _worst(statements: Sequence[Statement], query: Query, pairs: Sequence[Pair]) -> list[Statement]:
-    """The subjects of each objective with the most bad time, if a pair can have burnt in it."""
+    """Return the subjects of each objective with the most bad time, if a pair may have burnt."""
     worst: list[Statement] = []
     # Clusters and partitions, which are made of topics, have no burn rates.
     plain = [objective for objective in query.objectives if objective.kind == objective.level]
@@ -277,7 +276,7 @@ def _worst(statements: Sequence[Statement], query: Query, pairs: Sequence[Pair])
 
 
 def lifetimes(known: Sequence[Subject], until_us: int) -> list[Lifetime]:
-    """When subjects existed, up to an instant."""
+    """Return the active period of each subject, up to an instant."""
     by_cluster: defaultdict[str, list[Subject]] = defaultdict(list)
     for one in known:
         by_cluster[one.cluster].append(one)

@@ -1,9 +1,9 @@
 """How fast an error budget burns: at rate 1 it lasts exactly as long as the objective's window.
 
-A pair of windows burns while both reach its rate: the long one shows that the burn matters, the
-short one that it goes on. Lengths and rates are those of the Site Reliability Workbook, chapter 5,
+A pair of windows burns while both reach its rate: the long window shows that the burn matters, the
+short window that it continues. Lengths and rates are from the Site Reliability Workbook, chapter 5,
 "Multiwindow, Multi-Burn-Rate Alerts" (https://sre.google/workbook/alerting-on-slos/). jmxlake sends
-no alerts: it reports the rates at the last instant with data, and how long a pair burnt.
+no alerts: it reports the rates at the last instant with data, and the time that a pair burnt.
 """
 
 from bisect import bisect_left
@@ -25,7 +25,7 @@ class Pair(NamedTuple):
     rate: float
 
     def limit_us(self, length: str, target: float) -> float:
-        """The bad time at which one of its windows reaches the rate, microseconds."""
+        """Return the bad time at which one of its windows reaches the rate, microseconds."""
         return self.rate * (1 - target) * LENGTHS_US[length]
 
 
@@ -45,8 +45,8 @@ class Alert(NamedTuple):
 
     Attributes:
         at: The end of both windows, ISO 8601.
-        burnt_us: How long of the period the pair certainly burnt (see ``burnt_us``); None where
-            that was not computed.
+        burnt_us: Time of the period that the pair certainly burnt (see ``burnt_us``). None: not
+            computed.
     """
 
     pair: Pair
@@ -73,7 +73,7 @@ class Alert(NamedTuple):
         return may or bool(self.burnt_us)
 
     def to_json(self) -> dict[str, Any]:
-        """The alert as JSON has it."""
+        """Return the alert as JSON."""
         return {
             "long": self.pair.long,
             "short": self.pair.short,
@@ -87,26 +87,26 @@ class Alert(NamedTuple):
 
 
 class BadWindow(NamedTuple):
-    """The start of a window or slice, and how long it was bad at least; microseconds."""
+    """The start of a window or slice, and its least bad time; microseconds."""
 
     at: int
     low_us: int
 
 
 def least_us(pairs: Sequence[Pair], target: float) -> float:
-    """The bad time below which no pair burns, microseconds."""
+    """Return the least bad time at which a pair burns, microseconds."""
     return min(pair.limit_us(pair.long, target) for pair in pairs)
 
 
 def burnt_us(
     bad: Sequence[BadWindow], size_us: int, within: Span, pair: Pair, target: float
 ) -> int:
-    """How long of a span both windows of a pair burnt, checked at the end of each window.
+    """Return the time in a span that both windows of a pair burnt, by the end of each window.
 
     Only certain bad time counts, against the whole of each length: the result is a minimum.
 
     Args:
-        bad: In the order of time, from the long length before the span on.
+        bad: In the order of time, starting one long length before the span.
         size_us: Length of a window or slice.
         within: The span.
         pair: The pair of windows.

@@ -31,13 +31,13 @@ def publish(
     engine: Engine, statements: Sequence[Statement], period: periods.Period,
     restated: list[Statement] | None = None, time_zone: str | None = None,
 ) -> list[Statement]:  # fmt: skip
-    """Append new and changed statements to gold/sla; returns these.
+    """Append new and changed statements to gold/sla, and return them.
 
     Args:
         engine: Writes gold.
         statements: Statements, each on its own period, or on ``period`` where it has none.
         period: The period of the report.
-        restated: Receives those that were published with other figures before.
+        restated: Receives the statements that were published with other figures before.
         time_zone: Name of the time zone of the period.
 
     Raises:
@@ -65,7 +65,7 @@ def publish(
 
 
 def _last_published(engine: Engine, wanted: Iterable[periods.Period]) -> dict[tuple[Any, ...], Row]:
-    """The last row of each key."""
+    """Return the last row of each key."""
     conditions = (
         f"(r.period_kind = {text(period.grain)} "
         f"AND r.period_start = {periods.micros(period.start)} "
@@ -85,7 +85,7 @@ def _values(row: Row, names: Iterable[str]) -> tuple[Any, ...]:
 def _row(statement: Statement, period: periods.Period) -> Row:
     policy, corrections = statement.objective.unknown, statement.corrections
     agreed = statement.agreed  # none without a correction
-    middle = period.start + (period.end - period.start) / 2  # its Monday may begin on a Sunday, UTC
+    middle = period.start + (period.end - period.start) / 2  # its Monday may start on a Sunday, UTC
     year = middle.isocalendar().year if period.grain == periods.WEEK else period.start.year
     return {
         "period_kind": period.grain,

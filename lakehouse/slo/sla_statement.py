@@ -1,10 +1,10 @@
 """A statement: attainment of one subject under one objective over a period, with bounds.
 
-Unknown time is neither good nor bad: the upper bound takes it as good, the lower as bad. An
-objective is met only if even the lower bound meets it, and missed only if even the upper one does
-not. Where an objective says how unknown time counts, its verdict is that of the figure; what the
-interval says stands beside it. While the objective's window is under way, share, budget and verdict
-are of the time so far.
+Unknown time is neither good nor bad: the upper bound counts it as good, the lower bound as bad. An
+objective is met only if the lower bound meets it, and missed only if the upper bound does not meet
+it. If an objective defines how unknown time counts, the figure decides its verdict, and the verdict
+of the interval is reported next to it. While the objective's window is running, share, budget and
+verdict are for the time so far.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from lakehouse.core.spans import Span, overlap
 from lakehouse.core.subjects import Subject
 from lakehouse.slo import timeslices
 from lakehouse.slo.burn_rate import PAIRS, Alert, Rate
-from lakehouse.slo.calendar.corrections import Correction
 from lakehouse.slo.calendar.maintenance import Maintenance
+from lakehouse.slo.calendar.report_calendar import Correction
 from lakehouse.tables import SLA_FIGURES
 
 Key = tuple[str | None, ...]
@@ -56,11 +56,11 @@ class Counts(NamedTuple):
     seen_us: int
 
     def to_json(self) -> dict[str, Any]:
-        """The events as JSON has them."""
+        """Return the events as JSON."""
         return {"good": self.good, "bad": self.total - self.good, "total": self.total}
 
     def times(self, expected_us: int) -> Times:
-        """The seen time, divided as the events are; nothing is known without events."""
+        """Return the observed time, divided as the events are; empty without events."""
         seen = min(self.seen_us, expected_us)
         if self.total <= 0 or seen <= 0:
             return Times()
@@ -69,7 +69,7 @@ class Counts(NamedTuple):
 
 
 class Lifetime(NamedTuple):
-    """A subject, and when it existed."""
+    """A subject and its active periods."""
 
     subject: Subject
     spans: Sequence[Span]
@@ -81,7 +81,7 @@ class Query:
     """Objectives whose times are sums of the same rows over the same period.
 
     Attributes:
-        objectives: All in the same slices; one on events is alone.
+        objectives: Objectives with the same slices. An objective on events has its own query.
         period: Whole windows.
         window_us: Finest grain of gold.
         lengths: Further ranges that end at ``until_us``, microseconds by name.
@@ -120,7 +120,7 @@ class Query:
         return timeslices.unit_us(self.slices, self.window_us) if self.slices else self.window_us
 
     def expected_us(self, within: Span, spans: Sequence[Span]) -> int:
-        """Time of a range in which a subject with these spans existed, in whole slices if any."""
+        """Return the time of a range in which a subject existed, in whole slices if any."""
         clipped = [common for span in spans if (common := overlap(span, within))]
         if self.slices is None:
             return sum(end - start for start, end in clipped)
@@ -128,7 +128,7 @@ class Query:
 
 
 def verdict_between(low: float, high: float, target: float) -> str:
-    """``met``, ``missed`` or ``uncertain``, of a share between two bounds."""
+    """Return ``met``, ``missed`` or ``uncertain`` for a share between two bounds."""
     if low >= target:
         return "met"
     return "missed" if high < target else "uncertain"
@@ -144,7 +144,7 @@ class Statement:
         period: The period.
         ahead_us: Rest of the objective's window after the present.
         counts: The events of an objective on events.
-        alerts: How fast the budget burns.
+        alerts: Burn rates of the budget.
         maintenance: Planned maintenance in the period that concerns the subject.
         without: The statement on the time outside that maintenance.
         corrections: Corrections in the period that concern the subject and the objective.
@@ -173,28 +173,28 @@ class Statement:
 
     @property
     def unknown_us(self) -> int:
-        """Time in which the subject existed and was not wholly seen."""
+        """Time in which the subject existed and was not fully observed."""
         return max(0, self.expected_us - self.times.good_us - self.times.bad_us)
 
     @property
     def whole_us(self) -> int:
-        """Expected time; at least the time that was seen."""
+        """Expected time; at least the observed time."""
         return max(self.expected_us, self.times.good_us + self.times.bad_us)
 
     @property
     def attainment(self) -> float | None:
-        """Share of the seen time that was good."""
+        """Good share of the observed time."""
         seen = self.times.good_us + self.times.bad_us
         return self.times.good_us / seen if seen else None
 
     @property
     def attainment_low(self) -> float | None:
-        """With unknown time bad, and bad time at its upper bound."""
+        """Attainment with unknown time bad, and bad time at its upper bound."""
         return self._share(self.whole_us - self.times.bad_high_us - self.unknown_us)
 
     @property
     def attainment_high(self) -> float | None:
-        """With unknown time good, and bad time at its lower bound."""
+        """Attainment with unknown time good, and bad time at its lower bound."""
         return self._share(self.whole_us - self.times.bad_low_us)
 
     @property
@@ -204,17 +204,17 @@ class Statement:
 
     @property
     def budget_left_us(self) -> int:
-        """What bad time left of the budget; negative where it is overspent."""
+        """Unspent budget; negative if it is overspent."""
         return self.budget_us - self.times.bad_us - self._unknown_as_bad_us
 
     @property
     def budget_of_window_us(self) -> int:
-        """Time that may be bad in all of the objective's window, also in the rest of it."""
+        """Time that may be bad in the objective's whole window, including the rest of it."""
         return round((1 - self.objective.target) * (self._judged_us + self.ahead_us))
 
     @property
     def budget_of_window_left_us(self) -> int:
-        """What bad time left of the budget of the window; negative: it will be missed."""
+        """Unspent budget of the window; negative: it will be missed."""
         return self.budget_of_window_us - self.times.bad_us - self._unknown_as_bad_us
 
     @property
@@ -230,7 +230,7 @@ class Statement:
 
     @property
     def burn_rate(self) -> Rate:
-        """How fast the budget burns over the period; no data where slices do not fit it."""
+        """Burn rate of the budget over the period; no data if slices do not fit it."""
         budget = 1 - self.objective.target
         shares = (self.attainment, self.attainment_high, self.attainment_low)
         return Rate(*(None if share is None else (1 - share) / budget for share in shares))
@@ -256,7 +256,7 @@ class Statement:
 
     @property
     def undecided_us(self) -> int | None:
-        """How much more must be known to be good for it to be met; None: it is not uncertain."""
+        """Time that must prove good before it is met; None: it is not uncertain."""
         if self.interval_verdict != "uncertain":
             return None
         allowed_us = round((1 - self.objective.target) * self.whole_us)
@@ -268,12 +268,12 @@ class Statement:
         return min(1.0, max(0.0, good_us / self.whole_us))
 
     def figures(self) -> dict[str, Any]:
-        """The figures of gold/sla, by column."""
+        """Return the figures of gold/sla, by column."""
         seen = {"expected_us": self.whole_us, **self.times._asdict()}
         return {name: seen[name] if name in seen else getattr(self, name) for name in SLA_FIGURES}
 
     def scope(self) -> dict[str, Any]:
-        """Method, period and slices."""
+        """Return method, period and slices."""
         slices = self.objective.slices
         return {
             "method": self.objective.method,
@@ -285,7 +285,7 @@ class Statement:
         }
 
     def details(self, *, brief: bool = False) -> dict[str, Any]:
-        """Facts that gold/sla does not keep: bounds of the budget, burn rates, maintenance, events.
+        """Return facts that gold/sla lacks: bounds of the budget, burn rates, maintenance, events.
 
         Args:
             brief: Omit pairs that do not burn, and keys without content.
@@ -316,10 +316,10 @@ class Statement:
 
 
 def unknown_of(statements: Sequence[Statement], metric: str) -> dict[Key, int]:
-    """The unknown time of each subject by the objectives on a metric, microseconds.
+    """Return the unknown time of each subject under the objectives on a metric, microseconds.
 
-    If several objectives are on the metric it is the least: time seen to be bad is not unknown,
-    and a lower threshold sees more bad time.
+    If several objectives are on the metric it is the least: time observed to be bad is not unknown,
+    and a lower threshold has more bad time.
     """
     unknown: dict[Key, int] = {}
     for statement in statements:
@@ -339,7 +339,7 @@ class Sums(NamedTuple):
 def build_all(
     queries: Sequence[Query], lifetimes: Sequence[Lifetime], sums: Sums
 ) -> list[Statement]:
-    """Statements on every subject that existed or was seen, under every objective of its kind."""
+    """Return statements on every subject that existed or was observed, by all its objectives."""
     statements = []
     roles: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
     for cluster, name, (*_, source) in sums.times:
@@ -360,7 +360,7 @@ def build_all(
 
 
 def build(query: Query, objective: Objective, lifetime: Lifetime, sums: Sums) -> Statement:
-    """The statement on one subject, with alerts if the query has lengths."""
+    """Return the statement on one subject, with alerts if the query has lengths."""
     subject, spans, has_ended = lifetime
     key = (subject.cluster, objective.name, subject.key)
     times = sums.times.get(key, {})
@@ -387,9 +387,10 @@ def _alerts(rates: Mapping[str, Rate], at: str) -> tuple[Alert, ...]:
 
 
 def _concerns(objective: Objective, subject: Subject, roles: Collection[str]) -> bool:
-    """Whether a subject may have the metric: brokers and controllers have different beans.
+    """Return True if a subject may have the metric: brokers and controllers differ in metrics.
 
-    Where any broker of the cluster has rows, every broker is expected to; likewise the others.
+    If any broker of the cluster has rows, every broker is expected to have them. The same holds for
+    other roles.
     """
     if subject.kind != objective.kind:
         return False
@@ -400,15 +401,15 @@ def _concerns(objective: Objective, subject: Subject, roles: Collection[str]) ->
 
 
 def _role(source: str | None) -> str:
-    """``broker`` of ``broker-1``."""
+    """Return the role in a source's name: ``broker`` of ``broker-1``."""
     return (source or "").partition("-")[0]
 
 
 def _is_due(objective: Objective, subject: Subject, roles: Collection[str]) -> bool:
-    """Whether a subject that was not seen should have been."""
+    """Return True if a subject without rows should have had some."""
     values = subject.attributes
-    # A client has beans only for the kinds of request that it makes or has a quota for, a source
-    # series of some labels only while it has what they name: those of a connector move.
+    # A client has MBeans only for the kinds of request that it makes or has a quota for. A source
+    # has series of some labels only while it has their object: series of a connector move.
     may_lack_it = objective.level == "client" or (objective.series and roles)
     has_attributes = all(values.get(name) == value for name, value in objective.where.items())
     return has_attributes and not may_lack_it

@@ -1,6 +1,7 @@
-"""Sums of gold/sli per objective and subject: over a period, and over lengths before an instant.
+"""Sums of gold/sli per objective and subject, and the error budget that bad time leaves.
 
-Ranges of whole hours are summed from hours, all others from the finest windows.
+Sums are over a period, or over lengths before an instant. Ranges of whole hours are summed from
+hours, all other ranges from the finest windows.
 """
 
 from collections import defaultdict
@@ -16,12 +17,22 @@ from lakehouse.engines.gold_reader import GoldRows, before_window, is_hourly, is
 from lakehouse.engines.relation import Relation, select
 from lakehouse.kernel import arrow_types
 from lakehouse.slo import timeslices
-from lakehouse.slo.budget_left import BadTime
 from lakehouse.slo.burn_rate import BadWindow
-from lakehouse.slo.calendar.exclusions import BEFORE, Exclusions
-from lakehouse.slo.calendar.maintenance import Maintenance
-from lakehouse.slo.event_counter import EventCounter, lives
-from lakehouse.slo.sla_statement import PERIOD, Counts, Lifetime, Query, SliKey, Sums, Times
+from lakehouse.slo.calendar.maintenance import BEFORE, Exclusions, Maintenance
+from lakehouse.slo.counters.event_counter import EventCounter, lives
+from lakehouse.slo.sla_statement import (
+    PERIOD,
+    Counts,
+    Lifetime,
+    Query,
+    SliKey,
+    Statement,
+    Sums,
+    Times,
+)
+
+BadTime = tuple[int, int]
+"""The last microsecond of a row of gold, or of a slice, and the bad time in it (µs)."""
 
 _KEYS: Final = ("cluster", "objective", *SUBJECT_COLUMNS)
 _KEY: Final = ", ".join(f"r.{name} AS {name}" for name in _KEYS)
@@ -32,7 +43,7 @@ _BEFORE: Final = (
     f"CASE WHEN r.consumer_group IS NULL AND r.source IS NULL THEN {_IN_OLDER_ROWS} "
     f"ELSE coalesce(r.{BEFORE}, 0) END"
 )
-"""The part of the upper bound that may lie before the window of a row ``r`` of gold/sli.
+"""The part of the upper bound that may be before the window of a row ``r`` of gold/sli.
 
 Records that groups lost and failed attempts of sources have no such part: they have no edges.
 """
@@ -61,9 +72,9 @@ class SliRows(NamedTuple):
     sources: Sequence[Lifetime] = ()
 
     def sums(self, queries: Sequence[Query]) -> Sums:
-        """Times and events of all subjects that gold has rows of; each objective is in one query.
+        """Return times and events of all subjects with rows; each objective is in one query.
 
-        Where events are counted and there are no slices, times follow from the events.
+        If events are counted and there are no slices, times follow from the events.
         """
         times: defaultdict[SliKey, dict[str, Times]] = defaultdict(dict)
         counts: dict[SliKey, Counts] = {}
@@ -83,11 +94,11 @@ class SliRows(NamedTuple):
         return Sums(times, counts)
 
     def bad_windows(self, query: Query, keys: Collection[SliKey]) -> dict[SliKey, list[BadWindow]]:
-        """Windows or slices of a few subjects that were certainly bad for some time, in order.
+        """Return windows or slices of a few subjects with certainly bad time, in order.
 
         Args:
             query: The objectives.
-            keys: The subjects; each brings as many rows as it had bad windows.
+            keys: The subjects. The query reads one row per bad window of each.
         """
         found = self._bad(_Part(query, query.ranges, self.gold.window_us), keys, "bad_low_us")
         return {key: [BadWindow(*one) for one in rows] for key, rows in found.items()}
@@ -97,7 +108,7 @@ class SliRows(NamedTuple):
 
         Args:
             query: The objectives; on events only in slices.
-            keys: The subjects; each brings as many rows as it had bad hours, windows or slices.
+            keys: The subjects. The query reads one row per bad hour, window or slice of each.
         """
         (part,) = self.parts(replace(query, lengths={}))
         last_us = (query.unit_us if query.slices else part.size_us) - 1
@@ -130,7 +141,7 @@ class SliRows(NamedTuple):
         return EventCounter(self.gold, self.lifetimes, self.excluded, self.sources)
 
     def times(self, query: Query) -> Iterator[tuple[SliKey, dict[str, Times]]]:
-        """Times of each subject, by the name of a range; of those in which its rows have any."""
+        """Yield the times of each subject by the name of a range, without empty ranges."""
         width = len(Times._fields) + 1
         for part in self.parts(query):
             for row in self.gold.ask(_sums_by_range(part), rows=self.judged(part)):
@@ -144,7 +155,7 @@ class SliRows(NamedTuple):
                 yield (cluster, objective, key), by_range
 
     def parts(self, query: Query) -> list[_Part]:
-        """The ranges of a query, by the rows that they are summed from."""
+        """Return the ranges of a query, by the rows that they are summed from."""
         needs_windows = query.slices is not None or bool(self.excluded)
         hourly, others = dict[str, Span](), dict[str, Span]()
         for name, span in query.ranges.items():
@@ -154,9 +165,9 @@ class SliRows(NamedTuple):
         return [part for part in both if part.ranges]
 
     def judged(self, part: _Part) -> Relation:
-        """Rows of gold or slices, with ``at`` (microseconds), the columns of ``Times``, ``BEFORE``.
+        """Return rows of gold or slices with ``at`` (µs), the columns of ``Times`` and ``BEFORE``.
 
-        Rows of gold include the one after the span, for its ``BEFORE``; that of a slice is 0.
+        Rows of gold include the row after the span, for its ``BEFORE``. Slices have 0.
         """
         query, (start, end) = part.query, part.span
         if query.slices is None:
@@ -172,7 +183,7 @@ class SliRows(NamedTuple):
         return select(sql, rows=rows)
 
     def _slots(self, part: _Part, slot: str) -> Relation:
-        """Sums over slices, or over windows that hold several."""
+        """Return sums over slices, or over windows of several slices."""
         query = part.query
         if query.events is not None:
             return self.counter.slices(query.objectives[0], query.events, part.span, slot)
@@ -195,7 +206,7 @@ class SliRows(NamedTuple):
         return exclusions.apply(rows, _KEYS, Times._fields, span[0])
 
     def _with_expected(self, slots: Relation, query: Query) -> Relation:
-        """Slots with ``expected``: how much of them the subject existed."""
+        """Return slots with ``expected``: the time in them in which the subject existed."""
         kinds = {objective.kind for objective in query.objectives}
         columns = ", ".join(f"r.{name}" for name in ("at", "good", "bad", "low", "high"))
         lived = f"greatest(0, least(k.e, r.at + {query.unit_us}) - greatest(k.s, r.at))"
@@ -214,10 +225,10 @@ def _same(other: str, names: Iterable[str]) -> str:
 
 
 def _sums_by_range(part: _Part) -> str:
-    """SQL: sums over each range, and the number of its rows that contain anything.
+    """Return the SQL of sums over each range, and the number of its rows with content.
 
-    Bad time that was first seen just after a range may have started in it. A client's row of zeros
-    shows that it existed (see the kernel's sli/clients.sql).
+    Bad time that was first observed just after a range may have started in it. A client's row of
+    zeros shows that it existed (see the kernel's sli/clients.sql).
     """
     has_content = f"greatest({', '.join(f'r.{name}' for name in Times._fields)}) > 0"
     if part.query.slices is None:
@@ -233,3 +244,31 @@ def _sums_by_range(part: _Part) -> str:
         count = f"sum(CASE WHEN {is_inside} AND {has_content} THEN 1 ELSE 0 END)"
         columns.append(f"CAST({count} AS BIGINT) AS rows_{at}")
     return f"SELECT {_KEY}, {', '.join(columns)} FROM {{rows}} r GROUP BY {_GROUP}"
+
+
+def left_by_hour(
+    statement: Statement, bad: Iterable[BadTime], until_us: int
+) -> tuple[float, ...] | None:
+    """Return the share of the budget of the whole window that is left after each hour so far.
+
+    The last value is 1 less the used share. A negative value is an overspent budget. None: there
+    is no budget, or the objective counts unknown time as bad, whose place in time is not stored.
+
+    Args:
+        statement: The statement on the window.
+        bad: All bad time that the statement has.
+        until_us: The present; later hours have no value.
+    """
+    whole_us, period = statement.budget_of_window_us, statement.period
+    if whole_us <= 0 or period is None or statement.objective.unknown == "bad":
+        return None
+    start, end = period.span
+    hours = -(-(min(end, until_us) - start) // HOUR_US)
+    by_hour = [0] * max(0, hours)
+    for at, bad_us in bad:
+        by_hour[min((at - start) // HOUR_US, hours - 1)] += bad_us
+    left, found = whole_us, []
+    for bad_us in by_hour:
+        left -= bad_us
+        found.append(round(left / whole_us, 4))
+    return tuple(found) or None

@@ -1,16 +1,16 @@
-"""Good and bad slices of time, as Timeslices and RatioTimeslices of OpenSLO define them.
+"""Good and bad slices of time, as defined by OpenSLO's Timeslices and RatioTimeslices.
 
 gold/sli has good and bad time per window, without its position. A slice of several windows is their
-sum. Where a window has several slices, its bad time may lie in few of them or be spread over many:
-the number of bad slices is known within bounds.
+sum. If a window has several slices, its bad time may be in few of them or in many, so the number of
+bad slices is known within bounds.
 
-A slice without any seen time is unknown; one that was seen in part is judged by that part, and the
-bounds take the rest both ways. The results are times, each slice at its full length, so that
+A slice without any observed time is unknown. A partly observed slice is judged by that part, and
+the bounds count the rest both ways. The results are times, each slice at its full length, so that
 statements treat them like other times.
 
 The judgement is SQL over these columns, microseconds:
     good, bad, low, high: of a slice, or of a window of several slices.
-    expected: how much of it the subject existed.
+    expected: the time in it in which the subject existed.
 """
 
 from collections.abc import Iterable
@@ -29,7 +29,7 @@ Judgement = tuple[str, ...]
 
 
 def judge(slices: Slices, window_us: int) -> Judgement:
-    """The judgement of rows that are ``unit_us`` long; all zeros where nothing was seen.
+    """Return the judgement of rows that are ``unit_us`` long; zeros without observed time.
 
     Args:
         slices: Length and target of a slice.
@@ -46,17 +46,17 @@ def judge(slices: Slices, window_us: int) -> Judgement:
 
 
 def unit_us(slices: Slices, window_us: int) -> int:
-    """Length of the rows that are judged, microseconds: a slice, or a window of several."""
+    """Return the length of the judged rows, microseconds: a slice, or a window of several."""
     return max(slices.length_us, window_us)
 
 
 def fits(slices: Slices, window_us: int) -> bool:
-    """Whether windows are made of slices, or slices of windows."""
+    """Return True if a window is whole slices, or a slice whole windows."""
     return slices.length_us % window_us == 0 or window_us % slices.length_us == 0
 
 
 def expected_us(slices: Slices, window_us: int, start_us: int, spans: Iterable[Span]) -> int:
-    """Time of all slices that overlap some spans, each at its full length; microseconds.
+    """Return the time of all slices that overlap some spans, each at full length, microseconds.
 
     Args:
         slices: Length and target of a slice.
@@ -74,7 +74,7 @@ def expected_us(slices: Slices, window_us: int, start_us: int, spans: Iterable[S
 
 
 def _whole(length: int, target: float) -> Judgement:
-    """A slice is good if at least the target's share of its seen time was."""
+    """Return the judgement of a slice: good if the target's share of its observed time was."""
     least = f"CAST({target!r} AS DOUBLE)"
     is_good = f"good >= {least} * {_SEEN}"
     surely_good = f"good + bad - high >= {least} * {_WHOLE}"
@@ -84,8 +84,8 @@ def _whole(length: int, target: float) -> Judgement:
 
 
 def _averaged(length: int) -> Judgement:
-    """A slice counts for the share of it that was good."""
-    # Rows without seen time do not count, but Spark may not divide by zero there either.
+    """Return the judgement of a slice by its good share."""
+    # Rows without observed time do not count, but Spark must not divide by zero there either.
     seen, whole = (f"greatest({sql}, 1)" for sql in (_SEEN, _WHOLE))
     share = f"CAST({length} AS DOUBLE)"
     good = f"CAST(round({share} * good / {seen}) AS BIGINT)"
@@ -97,10 +97,10 @@ def _averaged(length: int) -> Judgement:
 
 
 def _within_a_window(length: int, target: float) -> Judgement:
-    """The number of bad slices in a window, at least and at most, times their length.
+    """Return the number of bad slices in a window, at least and at most, times their length.
 
     A slice is bad if its bad time exceeds an allowance. The number is least if every slice uses its
-    allowance and some are bad throughout, and greatest if each exceeds it by a little. The figure
+    allowance and some are bad throughout, and greatest if each slightly exceeds it. The figure
     itself assumes that the bad time is contiguous.
     """
     allowance = round((1 - target) * length)
@@ -112,7 +112,7 @@ def _within_a_window(length: int, target: float) -> Judgement:
     def most(bad: str) -> str:
         if not allowance:
             return _choice(f"{bad} > 0", count, 0)
-        cut = _choice(f"{_WHOLE} % {length} = 0", 1, 0)  # a slice that is cut is allowed less
+        cut = _choice(f"{_WHOLE} % {length} = 0", 1, 0)  # a partial slice is allowed less
         return f"least({count}, greatest(0, {_ceiling(bad, allowance)} - {cut}))"
 
     count = _ceiling(_WHOLE, length)

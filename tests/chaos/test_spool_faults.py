@@ -1,6 +1,6 @@
-"""What a disk can do to a spool: it tears, flips, fills up, breaks and turns read-only.
+"""Disk faults of a spool: torn and flipped bytes, a full, broken or read-only disk.
 
-Whatever was recorded before is in a batch afterwards, or the spool says what it lost.
+Every recorded scrape is in a batch afterwards, or an event reports the loss.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ from lakehouse import tables
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+pytestmark = pytest.mark.chaos
 
 S = 1_000_000
 WINDOW = 60 * S
@@ -71,7 +73,7 @@ def told(spool: Spool, table: str, at: dict[str, int], *names: str) -> list[tupl
 
 @pytest.fixture(scope="module")
 def spools(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Path], Content]:
-    """A spool as a kill leaves it, with its log, and as an orderly stop does; and what it holds."""
+    """Return a spool after an orderly stop, one after a kill with its log, and their content."""
     noise = random.Random(5)
     stopped, killed = (tmp_path_factory.mktemp(name) for name in ("stopped", "killed"))
     with Spool(stopped / "spool.db", 1 << 30) as spool:
@@ -131,10 +133,10 @@ def test_damage_is_harmless_or_found(
         assert not spool.found, "it is told once"
 
 
-def test_a_crash_while_a_damaged_spool_is_set_aside_brings_nothing_of_it_back(
+def test_crash_while_setting_spool_aside_restores_no_row(
     spools: tuple[list[Path], Content], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its log without it would be taken for the log of the new one."""
+    """SQLite would replay the old log into the new spool."""
     folder = tmp_path / "spool"
     shutil.copytree(spools[0][1], folder)
     path = folder / "spool.db"
@@ -160,7 +162,7 @@ def test_a_crash_while_a_damaged_spool_is_set_aside_brings_nothing_of_it_back(
 
 
 class FixedClock:
-    """A clock that stands still."""
+    """A clock with a fixed time."""
 
     def wall_us(self) -> int:
         return T0
@@ -169,7 +171,7 @@ class FixedClock:
         return 0
 
 
-def test_a_file_that_is_set_aside_never_takes_the_place_of_another(tmp_path: Path) -> None:
+def test_file_set_aside_replaces_no_other(tmp_path: Path) -> None:
     path = tmp_path / "spool.db"
     Spool(path, MIB).close()
     for text in (b"first", b"second", b"third"):
@@ -190,14 +192,14 @@ def test_a_file_of_somebody_else_is_refused_and_left_alone(tmp_path: Path, kind:
             db.commit()
     before = path.read_bytes()
     for _ in range(2):
-        with pytest.raises(SpoolError, match=r"is no spool .* set spool\.path") as caught:
+        with pytest.raises(SpoolError, match=r"is not a spool .* Set spool\.path") as caught:
             Spool(path, MIB)
         assert "\n" not in str(caught.value)
         assert path.read_bytes() == before
     assert not list(tmp_path.glob("*.damaged-*"))
 
 
-def test_a_batch_that_is_damaged_while_the_agent_runs_is_known_by_its_number(
+def test_batch_damaged_at_run_time_is_reported_by_number(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "spool.db"
@@ -207,13 +209,13 @@ def test_a_batch_that_is_damaged_while_the_agent_runs_is_known_by_its_number(
         with closing(sqlite3.connect(path)) as db:
             db.execute("UPDATE batches SET rows = x'00' WHERE number = 2")
             db.commit()
-        with pytest.raises(UnreadableBatchError, match="batch 2 is damaged") as caught:
+        with pytest.raises(UnreadableBatchError, match="batch 2 of the spool is damaged") as caught:
             spool.waiting(MIB)
         spool.refuse(caught.value.number, "damaged")
         assert [one.number for one in spool.waiting(MIB)] == [1, 3]
 
 
-def test_what_stood_in_a_torn_tail_is_unknown_and_never_what_was_before(tmp_path: Path) -> None:
+def test_torn_tail_is_unknown_time(tmp_path: Path) -> None:
     alive, torn = tmp_path / "alive", tmp_path / "torn"
     alive.mkdir()
     with Spool(alive / "spool.db", MIB) as spool:
@@ -255,7 +257,7 @@ def fill(path: Path) -> None:
             file.write(bytes(4096))
 
 
-def test_a_full_disk_loses_nothing_that_was_recorded_and_doubles_nothing(tmp_path: Path) -> None:
+def test_full_disk_loses_and_doubles_no_recorded_sample(tmp_path: Path) -> None:
     with mounted(tmp_path / "disk", "size=4m") as disk, Spool(disk / "spool.db", MIB) as spool:
         record = recorder(spool)
         for second in range(0, 60, 10):
@@ -296,8 +298,8 @@ def check_the_gap(spool: Spool, first_refused: int) -> None:
     assert datetime.fromisoformat(event[1]).timestamp() == T0 / S + first_refused
 
 
-def test_writes_that_fail_lose_nothing_that_was_recorded(tmp_path: Path) -> None:
-    """A limit of the kernel's on the size of files: SQLite's answer is that of a broken disk."""
+def test_failed_write_loses_no_recorded_sample(tmp_path: Path) -> None:
+    """A kernel limit on file size gives the same SQLite error as a broken disk."""
     with Spool(tmp_path / "spool.db", MIB) as spool:
         record = recorder(spool)
         for second in range(0, 60, 10):
@@ -322,7 +324,7 @@ def no_file_may_grow(beyond: int = 0) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-def test_a_kill_while_the_disk_is_full_leaves_no_sample_under_an_older_value(
+def test_kill_on_full_disk_keeps_no_older_value(
     tmp_path: Path,
 ) -> None:
     alive, killed = tmp_path / "alive", tmp_path / "killed"
@@ -345,7 +347,7 @@ def test_a_spool_on_a_read_only_disk_is_one_clear_line(tmp_path: Path) -> None:
         Spool(disk / "spool.db", MIB).close()
         before = sorted(disk.iterdir())
         subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
-        with pytest.raises(SpoolError, match=r"[Rr]ead-only .*; check the disk") as caught:
+        with pytest.raises(SpoolError, match=r"[Rr]ead-only .*\. Check the disk") as caught:
             Spool(disk / "spool.db", MIB)
         assert "\n" not in str(caught.value)
         assert sorted(disk.iterdir()) == before

@@ -63,7 +63,10 @@ def test_it_is_found_through_links(unpacked: Path, tmp_path: Path) -> None:
 
 
 def test_what_one_begins_with_is_in_it(unpacked: Path) -> None:
-    for command, name in (("config", "agent.yaml"), ("unit", "systemd/jmxlake-agent.service")):
+    for command, name in (
+        ("config", "agent.yaml"),
+        ("systemd-unit", "systemd/jmxlake-agent.service"),
+    ):
         ran = run(unpacked / "bin/jmxlake-agent", command)
         assert ran.stdout == (ROOT / "deploy" / name).read_text("utf-8")
     assert (unpacked / "share/jmxlake/systemd/attach.conf").is_file()

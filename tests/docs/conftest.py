@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The documentation, built as make docs does it."""
+    """Build the documentation like make docs."""
     folder = tmp_path_factory.mktemp("site")
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
     ran = subprocess.run(
@@ -28,7 +28,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The story's lake, rolled up."""
+    """Create the story's lake with gold."""
     root = tmp_path_factory.mktemp("reading") / "lake"
     root.mkdir()
     Story(hours=4).tell().commit(root)
@@ -39,11 +39,11 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def wanted(lake: Path) -> list[tuple[str, float]]:
-    """Minutes in which any partition of a topic was under its min ISR, the longest first."""
+    """Return the minutes under min ISR of each topic, longest first."""
     rows = DeltaTable(str(lake / "gold/topics")).to_pyarrow_table().to_pylist()
     rows = [row for row in rows if row["metric"] == "kafka.partition.under_min_isr"]
     minutes = dict.fromkeys((row["topic"] for row in rows), 0.0)
     for row in rows:
         minutes[row["topic"]] += row["affected_us"] / 6e7
     assert len({*minutes.values()}) == len(minutes) == 5
-    return sorted(minutes.items(), key=lambda one: -one[1])
+    return sorted(minutes.items(), key=lambda item: -item[1])

@@ -1,7 +1,7 @@
-"""DuckDB's own extension ``delta`` reads gold and its views, as docs/reading.md has it.
+"""DuckDB's extension ``delta`` reads gold and its views, with the blocks of docs/reading.md.
 
-In an environment of its own: the extension is on the package index for other versions of DuckDB
-than the one that rolls up. ``make test-packaging`` runs it.
+The test has its own environment, because the package index has the extension only for other
+versions of DuckDB than the rollup's. ``make test-packaging`` runs it.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 VERSION: Final = "1.5.5"
 _ASK: Final = """
 import duckdb, json, pathlib, shutil, sys
-import duckdb_extension_delta as brought
-(file,) = pathlib.Path(brought.__file__).parent.rglob("delta.duckdb_extension")
+import duckdb_extension_delta as package
+(file,) = pathlib.Path(package.__file__).parent.rglob("delta.duckdb_extension")
 connection = duckdb.connect()
 (platform,) = connection.execute("PRAGMA platform").fetchone()
 folder = pathlib.Path.home() / ".duckdb/extensions" / file.parent.name / platform
 folder.mkdir(parents=True)
-shutil.copy(file, folder)  # as INSTALL does it, which finds it there
+shutil.copy(file, folder)  # the folder of INSTALL
 print(json.dumps([connection.execute(sql).fetchall() for sql in json.loads(sys.argv[1])]))
 """
 
@@ -44,10 +44,10 @@ def environment(tmp_path: Path) -> Environment:
     return made
 
 
-def test_the_extension_reads_gold_and_its_views(
+def test_extension_reads_gold_and_views(
     environment: Environment, lake: Path, wanted: list[tuple[str, float]]
 ) -> None:
-    of_tables, of_views = (one.replace(PLACE, str(lake)) for one in under(PAGE, "sql")["DuckDB"])
+    of_tables, of_views = (sql.replace(PLACE, str(lake)) for sql in under(PAGE, "sql")["DuckDB"])
     views = CliRunner().invoke(main, ["views", "--dialect", "duckdb", str(lake)])
     assert views.exit_code == 0, views.output
     ran = environment.run("python", "-c", _ASK, json.dumps([of_tables, views.stdout, of_views]))

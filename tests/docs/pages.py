@@ -1,4 +1,4 @@
-"""The commands of a page: what stands in its blocks of ``sh`` and ``console``."""
+"""Commands of a page, from its blocks of ``sh`` and ``console``."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Final
 
 _BLOCK: Final = re.compile(r"(?ms)^```(sh|console)\n(.*?)^```$")
 NOT_HERE: Final = {
-    "apt-get": "it would change the machine that the tests run on",
+    "apt-get": "it would change the test machine",
 }
-"""Programs that cannot be run here, and why; nothing else is left out."""
+"""Skipped programs with the reason; all others run."""
 
 
 def blocks(markdown: str) -> list[str]:
-    """Each block as a script; of a console only what is typed."""
+    """Return each block as a script; of a console block only the input."""
     found = []
     for kind, text in _BLOCK.findall(markdown):
         typed = "".join(line[2:] + "\n" for line in text.splitlines() if line.startswith("$ "))
@@ -22,20 +22,20 @@ def blocks(markdown: str) -> list[str]:
 
 
 def runnable(script: str) -> tuple[str, set[str]]:
-    """A block without what cannot be run here, and the names of the programs left out."""
-    kept, left_out = [], set()
+    """Return a block without skipped programs, and the names of these programs."""
+    kept, skipped = [], set()
     for line in script.splitlines(keepends=True):
         program = (line.split() or [""])[0]
         if program not in NOT_HERE:
             kept.append(line)
             continue
         assert not line.rstrip().endswith("\\"), f"a command over several lines: {line}"
-        left_out.add(program)
-    return "".join(kept), left_out
+        skipped.add(program)
+    return "".join(kept), skipped
 
 
 def under(markdown: str, kind: str) -> dict[str, list[str]]:
-    """The blocks of one kind by the heading that they stand under."""
+    """Return the blocks of one kind by their heading."""
     _, *parts = re.split(r"(?m)^## (.+)$", markdown)
     return {
         head: found

@@ -1,7 +1,7 @@
-"""What the README and the quickstart tell a reader to type is typed, on a real broker.
+"""The commands of the README and the quickstart, run on a real broker.
 
-In an empty home, with a virtual environment that the quickstart itself makes and a wheel that pip
-builds of this checkout. Libraries are those of the tests' own environment: no test asks the package
+They run in an empty home, with a virtual environment that the quickstart creates and a wheel that
+pip builds from this checkout. Libraries come from the tests' environment: no test uses the package
 index (make test-packaging does).
 """
 
@@ -27,7 +27,7 @@ from tests.docs.pages import NOT_HERE, blocks, runnable
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.waits]
 
 ROOT = Path(__file__).parents[2]
 SECONDS = 900
@@ -38,8 +38,8 @@ TOOLS = {
     "kafka-configs.sh": "kafka.admin.ConfigCommand",
     "kafka-producer-perf-test.sh": "org.apache.kafka.tools.ProducerPerformance",
 }
-"""What Kafka's own scripts of these names start; Maven has the classes and not the scripts."""
-NOT_LENT = (
+"""Main classes of Kafka's scripts; Maven has the classes and not the scripts."""
+NOT_SHARED = (
     "jmxlake", "_jmxlake", "__editable__", "pip", "setuptools", "pkg_resources", "_distutils",
     "pyspark",
 )  # fmt: skip
@@ -47,7 +47,7 @@ NOT_LENT = (
 
 @dataclass(frozen=True)
 class Reader:
-    """Somebody with an empty home, a checkout, and a broker on this machine."""
+    """A reader with an empty home, a checkout, and a broker on this machine."""
 
     checkout: Path
     home: Path
@@ -56,35 +56,35 @@ class Reader:
     environ: dict[str, str]
 
     def types(self, *scripts: str) -> str:
-        """What a shell prints that begins in the checkout; the first thing that fails ends it."""
+        """Return the output of a shell in the checkout; it stops at the first error."""
         script = "\n".join(["set -ex", *map(self._here, scripts)])
         shell = subprocess.Popen(
             ["bash", "-c", script], cwd=self.checkout, env=self.environ, process_group=0,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
         try:
-            printed, said = shell.communicate(timeout=SECONDS)
+            printed, errors = shell.communicate(timeout=SECONDS)
         finally:
             with contextlib.suppress(ProcessLookupError):  # an agent in the background
                 os.killpg(shell.pid, signal.SIGKILL)
-        assert shell.returncode == 0, f"{printed[-3000:]}\n{said[-6000:]}"
+        assert shell.returncode == 0, f"{printed[-3000:]}\n{errors[-6000:]}"
         return printed
 
     def _here(self, script: str) -> str:
-        """What a reader mends: where the broker and Kafka are; and pip asks nobody."""
+        """Return the script with this broker and Kafka folder, and pip without an index."""
         kept, _ = runnable(script)
-        for told, meant in {
+        for old, new in {
             "localhost:9092": self.broker,
             "/opt/kafka/": f"{self.kafka}/",
             "pip install ": "pip install --no-index --no-build-isolation ",
         }.items():
-            kept = kept.replace(told, meant)
+            kept = kept.replace(old, new)
         return kept
 
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """One broker whose JMX port lets anybody in, as JMX_PORT=9999 has it."""
+    """Start one broker with an open JMX port, as JMX_PORT=9999 does."""
     open_port = ["-Dcom.sun.management.jmxremote.authenticate=false"]
     folder = tmp_path_factory.mktemp("broker") / "cluster"
     with Cluster.start(folder, 1, jvm_options=lambda _: open_port) as running:
@@ -96,7 +96,7 @@ def reader(broker: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Reader:
     folder = tmp_path_factory.mktemp("reader")
     home, kafka, checkout = (folder / name for name in ("home", "kafka", "checkout"))
     home.mkdir()
-    lay_kafka(kafka, broker.libs)
+    create_kafka(kafka, broker.libs)
     left = shutil.ignore_patterns(".*", "__pycache__", "dist")
     shutil.copytree(ROOT, checkout, symlinks=True, ignore=left)
     (node,) = broker.brokers
@@ -107,18 +107,18 @@ def reader(broker: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Reader:
         "HOME": str(home),
         "LANG": "C.UTF-8",
         "PATH": os.pathsep.join(path),
-        "PYTHONPATH": str(lent(folder / "lent")),
+        "PYTHONPATH": str(shared(folder / "shared")),
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
         "JMXLAKE_AGENT__SOURCE__JMX__PORT": str(node.jmx_port),
-        "JMXLAKE_AGENT__HEALTH__PORT": "0",  # other tests have agents, too
-        # On a busy machine a first answer takes longer than a reader would wait for one.
+        "JMXLAKE_AGENT__HEALTH__PORT": "0",  # other tests also run agents
+        # On a busy machine the first response takes longer than the default timeout.
         "JMXLAKE_AGENT__SOURCE__JMX__TIMEOUT": "30s",
     }
     return Reader(checkout, home, kafka, f"127.0.0.1:{node.plan.port}", environ)
 
 
-def lay_kafka(folder: Path, libs: Path) -> None:
-    """A folder as Kafka's own, with stand-ins for its start scripts."""
+def create_kafka(folder: Path, libs: Path) -> None:
+    """Create a folder like Kafka's, with replacements for its start scripts."""
     (folder / "bin").mkdir(parents=True)
     (folder / "libs").symlink_to(libs)
     log = (ROOT / "demo" / "log4j2.properties").as_uri()
@@ -129,22 +129,22 @@ def lay_kafka(folder: Path, libs: Path) -> None:
         script.chmod(0o755)
 
 
-def lent(folder: Path) -> Path:
-    """The libraries of the tests' environment, without jmxlake itself."""
+def shared(folder: Path) -> Path:
+    """Link the libraries of the tests' environment, without jmxlake itself."""
     folder.mkdir()
     for entry in Path(sysconfig.get_path("purelib")).iterdir():
-        if not entry.name.startswith(NOT_LENT) and entry.suffix != ".pth":
+        if not entry.name.startswith(NOT_SHARED) and entry.suffix != ".pth":
             (folder / entry.name).symlink_to(entry)
     return folder
 
 
 @pytest.fixture(scope="module")
 def followed(reader: Reader) -> str:
-    """What the quickstart printed, from its first block to its last."""
+    """Return the output of all blocks of the quickstart."""
     return reader.types(*blocks(QUICKSTART))
 
 
-def test_the_quickstart_ends_with_a_report_of_what_happened(reader: Reader, followed: str) -> None:
+def test_quickstart_report_shows_throttled_client(reader: Reader, followed: str) -> None:
     assert "ok      jmx: node 1 of cluster" in followed
     assert "ok      lake: lake (5 tables created)" in followed
     assert "MISSING" not in followed
@@ -157,7 +157,7 @@ def test_the_quickstart_ends_with_a_report_of_what_happened(reader: Reader, foll
 
 
 @pytest.mark.usefixtures("followed")
-def test_the_readme_does_what_it_says(reader: Reader) -> None:
+def test_readme_commands_run(reader: Reader) -> None:
     sample, look, week = blocks(README)
     activate = ". ~/jmxlake-venv/bin/activate"
     assert " of 9 objectives " in reader.types(activate, sample)
@@ -165,14 +165,14 @@ def test_the_readme_does_what_it_says(reader: Reader) -> None:
     shown = reader.types(activate, look)
     assert "min_isr" in shown
     assert "UNKNOWN" not in shown
-    told = reader.types(activate, "cd ~/jmxlake-first", week)
-    assert "Topic orders" in told
+    timeline = reader.types(activate, "cd ~/jmxlake-first", week)
+    assert "Topic orders" in timeline
 
 
-def test_nothing_is_left_out_but_what_cannot_be_run_here() -> None:
-    left_out = set()
+def test_only_listed_programs_are_skipped() -> None:
+    skipped = set()
     for page in (README, QUICKSTART):
         for block in blocks(page):
-            left_out |= runnable(block)[1]
-    assert left_out == NOT_HERE.keys()
+            skipped |= runnable(block)[1]
+    assert skipped == NOT_HERE.keys()
     assert len(blocks(QUICKSTART)) > 5

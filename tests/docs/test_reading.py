@@ -1,7 +1,6 @@
-"""What docs/reading.md has a reader run is run, and every engine gives the same answer.
+"""The blocks of docs/reading.md run, and every engine returns the same rows.
 
-DuckDB's extension ``delta`` reads the lake in duckdb_extension.py, which asks the package index
-for it.
+duckdb_extension.py tests DuckDB's extension ``delta``, which needs the package index.
 """
 
 from __future__ import annotations
@@ -20,6 +19,8 @@ from tests.docs.pages import under
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.reads
+
 PAGE: Final = (Path(__file__).parents[2] / "docs" / "reading.md").read_text("utf-8")
 PYTHON: Final = under(PAGE, "python")
 SQL: Final = under(PAGE, "sql")
@@ -31,7 +32,7 @@ Answer = list[tuple[str, float]]
 
 
 def answer(block: str, lake: Path, **given: Any) -> Answer:
-    """The rows of ``minutes`` that a block of Python ends with."""
+    """Return the rows of ``minutes`` at the end of a Python block."""
     names = dict(given)
     with contextlib.redirect_stdout(io.StringIO()) as printed:
         exec(compile(block.replace(PLACE, str(lake)), "docs/reading.md", "exec"), names)  # noqa: S102
@@ -44,19 +45,19 @@ def answer(block: str, lake: Path, **given: Any) -> Answer:
 
 
 @pytest.mark.parametrize("engine", ["DuckDB in Python", "Polars", "pandas"])
-def test_a_library_of_python(engine: str, lake: Path, wanted: Answer) -> None:
+def test_python_library_returns_minutes(engine: str, lake: Path, wanted: Answer) -> None:
     (block,) = PYTHON[engine]
     assert answer(block, lake) == [(topic, pytest.approx(value)) for topic, value in wanted]
 
 
 @pytest.mark.spark
-def test_spark(spark: SparkSession, lake: Path, wanted: Answer) -> None:
+def test_spark_returns_minutes(spark: SparkSession, lake: Path, wanted: Answer) -> None:
     (block,) = PYTHON["Spark"]
     found = answer(block, lake, spark=spark)
     assert found == [(topic, pytest.approx(value)) for topic, value in wanted]
 
 
-def test_the_question_for_trino_under_the_same_names_in_duckdb(lake: Path, wanted: Answer) -> None:
+def test_trino_query_returns_minutes_in_duckdb(lake: Path, wanted: Answer) -> None:
     _, question = SQL["Trino"]
     connection = duckdb.connect()
     connection.execute("ATTACH ':memory:' AS lake; CREATE SCHEMA lake.gold")
@@ -66,7 +67,7 @@ def test_the_question_for_trino_under_the_same_names_in_duckdb(lake: Path, wante
     assert found == [(topic, pytest.approx(value)) for topic, value in wanted]
 
 
-def test_no_block_is_left_out_but_what_the_page_says_was_not_run() -> None:
+def test_only_blocks_marked_not_run_are_skipped() -> None:
     assert PYTHON.keys() - NOT_RUN == {"DuckDB in Python", "Polars", "pandas", "Spark"}
     assert SQL.keys() - NOT_RUN == {"DuckDB"}
     for engine in NOT_RUN:

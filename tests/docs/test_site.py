@@ -1,4 +1,4 @@
-"""The documentation as a site: it builds without a warning, and asks no other host for anything."""
+"""The documentation site: it builds without a warning and sends no request to another host."""
 
 from __future__ import annotations
 
@@ -8,18 +8,20 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.reads
+
 ROOT = Path(__file__).parents[2]
 LOADS = {
     "script": "src", "img": "src", "iframe": "src", "source": "src", "video": "src",
     "audio": "src", "embed": "src", "object": "data", "link": "href", "form": "action",
 }  # fmt: skip
-"""What a browser fetches or sends by itself, unlike a link that a person follows."""
+"""Attributes whose URL a browser requests without a click."""
 ELSEWHERE = re.compile(r"(?:[a-z][a-z0-9+.-]*:)?//", re.IGNORECASE)
 FROM_CSS = re.compile(r"(?:url\(|@import)\s*[\"']?\s*((?:https?:)?//[^\"')\s]+)", re.IGNORECASE)
 
 
 class _Loaded(HTMLParser):
-    """What a page would load from elsewhere."""
+    """Collector of a page's requests to other hosts."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -34,7 +36,7 @@ class _Loaded(HTMLParser):
             if value and ELSEWHERE.match(value.strip()):
                 self.found.append(f"{tag} {value}")
         if "mermaid" in (values.get("class") or ""):
-            self.found.append(f"{tag} class=mermaid: the theme fetches a script for it")
+            self.found.append(f"{tag} class=mermaid: the theme loads a script for it")
 
 
 def loaded(html: str) -> list[str]:
@@ -43,7 +45,7 @@ def loaded(html: str) -> list[str]:
     return parser.found
 
 
-def test_every_page_is_there(site: Path) -> None:
+def test_site_has_every_page(site: Path) -> None:
     written = {path.stem for path in (ROOT / "docs").glob("*.md")}
     generated = {
         "architecture", "changelog", "configuration", "metrics", "tables", "commands",
@@ -54,7 +56,7 @@ def test_every_page_is_there(site: Path) -> None:
     assert not list(site.rglob("*.py"))
 
 
-def test_the_site_asks_no_other_host_for_anything(site: Path) -> None:
+def test_site_requests_no_other_host(site: Path) -> None:
     pages = {path: loaded(path.read_text("utf-8")) for path in site.rglob("*.html")}
     assert len(pages) > 30
     assert {path.name: found for path, found in pages.items() if found} == {}
@@ -72,18 +74,18 @@ def test_the_site_asks_no_other_host_for_anything(site: Path) -> None:
         '<pre class="mermaid">graph</pre>',
     ],
 )
-def test_what_would_ask_another_host_is_noticed(html: str) -> None:
+def test_request_to_other_host_is_detected(html: str) -> None:
     assert loaded(html)
 
 
-def test_links_of_the_readme_lead_somewhere() -> None:
+def test_readme_links_exist() -> None:
     found = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", (ROOT / "README.md").read_text("utf-8"))
     files = [target for target in found if not ELSEWHERE.match(target)]
     assert len(files) > 20
     assert [target for target in files if not (ROOT / target).exists()] == []
 
 
-def test_targets_of_make_that_pages_name_are_there() -> None:
+def test_make_targets_of_pages_exist() -> None:
     makefile = (ROOT / "Makefile").read_text("utf-8")
     targets = set(re.findall(r"(?m)^([a-z0-9-]+):", makefile))
     pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
@@ -95,7 +97,7 @@ def test_targets_of_make_that_pages_name_are_there() -> None:
     assert named - targets == set()
 
 
-def test_pictures_are_small_and_each_is_shown() -> None:
+def test_pictures_are_small_and_used() -> None:
     pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
     shown = "".join(page.read_text("utf-8") for page in pages)
     pictures = list((ROOT / "docs" / "pictures").iterdir())
@@ -104,7 +106,7 @@ def test_pictures_are_small_and_each_is_shown() -> None:
     assert [path.name for path in pictures if path.stat().st_size > 150_000] == []
 
 
-def test_the_report_in_the_terminal_is_that_of_the_pictures() -> None:
+def test_terminal_report_matches_picture() -> None:
     page = (ROOT / "docs" / "report.md").read_text("utf-8")
     (block,) = re.findall(r"(?ms)^```text\n(.*?)^```$", page)
     assert (ROOT / "docs" / "pictures" / "report.txt").read_text("utf-8").startswith(block)

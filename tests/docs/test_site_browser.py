@@ -1,6 +1,6 @@
-"""The documentation in a real Chromium, which asks this host and no other.
+"""The documentation in a real Chromium, which requests only this host.
 
-Whatever it asks of another host goes to a proxy of ours, which writes it down and answers nothing.
+Requests to other hosts go to a proxy of the test, which records and rejects them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.reads]
 
 PAGES = ("index.html", "quickstart.html", "report.html", "reference/metrics.html")
 HOST = re.compile(r"(?:https?:)?//([a-z0-9.-]+\.[a-z]{2,})", re.IGNORECASE)
@@ -29,11 +29,11 @@ HOST = re.compile(r"(?:https?:)?//([a-z0-9.-]+\.[a-z]{2,})", re.IGNORECASE)
 
 class _Quiet(SimpleHTTPRequestHandler):
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Suppress the log."""
 
 
 class _Recorder(socketserver.StreamRequestHandler):
-    """A proxy that only listens: ``server.asked`` has the first line of each request."""
+    """Recording proxy: ``server.asked`` has the first line of each request."""
 
     def handle(self) -> None:
         self.server.asked.append(self.rfile.readline(4096).decode("ascii", "replace"))
@@ -53,7 +53,7 @@ def serving(server: socketserver.TCPServer) -> Iterator[int]:
 
 
 def asked(folder: Path, page: str, profile: Path) -> set[str]:
-    """Which hosts a page makes Chromium ask, of those that the folder's files name."""
+    """Return the hosts in the folder's files that Chromium requests for a page."""
     binary = next(filter(None, map(shutil.which, ("chromium", "google-chrome"))), None)
     if binary is None:
         pytest.skip("no browser is installed; on Debian: apt-get install chromium")
@@ -77,17 +77,17 @@ def asked(folder: Path, page: str, profile: Path) -> set[str]:
         for path in folder.rglob("*") if path.suffix in {".html", ".js", ".css", ".svg"}
     )  # fmt: skip
     named = {host.lower() for host in HOST.findall(text)}
-    # Chromium itself may call home: only what our files name can be theirs.
+    # Chromium sends requests of its own: only hosts in the files count.
     return {host for host in named if any(host in line.lower() for line in recorder.asked)}
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_a_page_asks_no_other_host(site: Path, tmp_path: Path, page: str) -> None:
+def test_page_requests_no_other_host(site: Path, tmp_path: Path, page: str) -> None:
     assert (site / page).is_file()
     assert asked(site, page, tmp_path / "profile") == set()
 
 
-def test_a_page_that_asks_another_host_is_noticed(tmp_path: Path) -> None:
+def test_request_to_other_host_is_recorded(tmp_path: Path) -> None:
     folder = tmp_path / "site"
     folder.mkdir()
     (folder / "x.html").write_text('<!doctype html><img src="http://elsewhere.example/x.png">')

@@ -43,7 +43,7 @@ SERVER: Final = "org.apache.spark.sql.connect.service.SparkConnectServer"
 
 
 def commands() -> list[list[str]]:
-    """Return the words of each command of the page, without variables before it."""
+    """Return the words of each command of the page, without leading variables."""
     lines = [line for block in blocks(PAGE) for line in block.replace("\\\n", " ").splitlines()]
     found = [shlex.split(line) for line in lines if line]
     return [[word for word in words if not re.match(r"[A-Z_]+=", word)] for words in found]
@@ -64,7 +64,7 @@ def parsed(spark: SparkSession, arguments: list[str]) -> Any:
 
 
 def unknown(spark: SparkSession, names: set[str]) -> set[str]:
-    """Return the settings that no registry of Spark has."""
+    """Return the settings that are in no registry of Spark."""
     jvm = spark._jvm
     assert jvm is not None
     for name in REGISTRIES:
@@ -79,7 +79,7 @@ def names_in(conf: Path) -> set[str]:
     return {line.split()[0] for line in lines if line and not line.startswith("#")}
 
 
-def test_parallelism_is_that_of_all_executors() -> None:
+def test_parallelism_equals_cores_of_all_executors() -> None:
     lines = (line.split() for line in SETTINGS.read_text("utf-8").splitlines())
     chosen = {words[0]: words[1] for words in lines if len(words) == 2}
     names = ("dynamicAllocation.maxExecutors", "executor.cores", "default.parallelism")
@@ -88,7 +88,7 @@ def test_parallelism_is_that_of_all_executors() -> None:
 
 
 def accepted(arguments: list[str]) -> None:
-    """Raise where jmxlake refuses a command's arguments."""
+    """Raise if jmxlake rejects a command's arguments."""
     with click.Context(main) as context:
         command = main.get_command(context, arguments[0])
         assert command is not None
@@ -97,7 +97,7 @@ def accepted(arguments: list[str]) -> None:
 
 @pytest.mark.parametrize("arguments", SUBMITTED, ids=lambda words: words[1].split(":")[0])
 def test_spark_submit_accepts_command(spark: SparkSession, arguments: list[str]) -> None:
-    given = [one.replace("deploy/spark/jmxlake.conf", str(SETTINGS)) for one in arguments]
+    given = [word.replace("deploy/spark/jmxlake.conf", str(SETTINGS)) for word in arguments]
     is_server = SERVER in given
     found = parsed(
         spark, [*given, "spark-internal"] if is_server else given
@@ -120,7 +120,7 @@ def test_jmxlake_accepts_command(arguments: list[str]) -> None:
     accepted(arguments)
 
 
-def test_a_wrong_option_or_setting_is_noticed(spark: SparkSession) -> None:
+def test_wrong_option_or_setting_is_rejected(spark: SparkSession) -> None:
     with pytest.raises(Py4JJavaError, match="--archive"):
         parsed(spark, ["--archive", "a.tar.gz", "job.py"])
     assert unknown(spark, {"spark.executor.memoryoverhead"})

@@ -14,10 +14,10 @@ from typing import Any
 
 from click.testing import CliRunner
 
-from bench.spark_processes import bare_environment
 from lakehouse.cli.main import main
 from tests import notebooks
 from tests.everywhere import small_fleet
+from tests.rig.spark_processes import bare_environment
 
 PYTHON = "JMXLAKE_TEST_PYTHON"
 """Environment variable that names another Python for commands: with another client of Spark."""
@@ -58,8 +58,10 @@ class Command(ABC):
         """What it says on standard output."""
 
     def statements(self, *lake: str) -> list[dict[str, Any]]:
-        """What ``sla`` states of the fleet's four hours."""
-        told: list[dict[str, Any]] = json.loads(self("sla", *lake, *_SPAN, "--json"))["statements"]
+        """What ``slo publish`` states of the fleet's four hours."""
+        told: list[dict[str, Any]] = json.loads(self("slo", "publish", *lake, *_SPAN, "--json"))[
+            "statements"
+        ]
         return sorted(told, key=repr)
 
     def facts(self, *lake: str) -> dict[str, Any]:

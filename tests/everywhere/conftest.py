@@ -71,7 +71,7 @@ def stated(here: Here, lake: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     """A copy of that lake with its week stated."""
     root = tmp_path_factory.mktemp("published") / "lake"
     shutil.copytree(lake, root)
-    here("sla", str(root), "--week", small_fleet.ISO_WEEK)
+    here("slo", "publish", str(root), "--week", small_fleet.ISO_WEEK)
     return root
 
 

@@ -17,7 +17,7 @@ from tests import notebooks
 from tests.everywhere import small_fleet
 from tests.everywhere.commands import Here, Jmxlake
 from tests.everywhere.gold_rows import differing, gold_rows
-from tests.everywhere.spark_processes import WORKER_BYTES, ConnectServer
+from tests.rig.connect_server import WORKER_BYTES, ConnectServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,7 +64,7 @@ def rolled_up(server: ConnectServer, remote: Jmxlake) -> Jmxlake:
         ),
     )
     remote("rollup", *LAKE)
-    assert "nothing new" in remote("rollup", *LAKE)
+    assert "no new data" in remote("rollup", *LAKE)
     return remote
 
 
@@ -111,7 +111,7 @@ def test_notebooks_show_what_they_show_on_local_spark(
     local = notebooks.registered(spark, lake, "beside_bronze", "beside_gold")
     for path in NOTEBOOKS:
         page, rows = shown[path.stem]
-        assert "This cell has nothing to show" not in page
+        assert "No data for this cell" not in page
         assert rows
         if path.stem not in TELL_WHEN:
             told = notebooks.cells(str(path), spark, {**asked, **local})

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import psutil
 import pytest
 
-from bench.spark_processes import has_python_worker
 from lakehouse.core.lake import Lake
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.rollup import lease
 from tests.everywhere.commands import Jmxlake
 from tests.everywhere.gold_rows import differing, gold_rows
-from tests.everywhere.spark_processes import ConnectServer
+from tests.rig.connect_server import ConnectServer
+from tests.rig.spark_processes import has_python_worker
 from tests.waiting import wait_for
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def test_a_server_that_restarts_is_one_line_and_the_next_rollup_is_whole(
             assert code == 1, said
             assert "Traceback" not in said
             (line,) = [one for one in said.splitlines() if one.startswith("jmxlake: Spark ")][-1:]
-            assert "run it again" in line
+            assert "un the command again" in line
             code, _, said = remote.ended("rollup", str(ours))
             # The lost session cannot release the lease, which has run out on a slow machine.
             if code != 0:

@@ -16,11 +16,11 @@ import pytest
 
 from bench import rollup_fleet
 from bench.rollup_world import Fleet
-from bench.spark_processes import StandaloneCluster
 from lakehouse import tables
 from tests.everywhere import small_fleet
 from tests.everywhere.commands import Jmxlake
 from tests.everywhere.gold_rows import differing, gold_rows, rows
+from tests.rig.spark_processes import StandaloneCluster
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.spark
@@ -60,7 +60,7 @@ def local(bronze: Path, laptop: Jmxlake, tmp_path_factory: pytest.TempPathFactor
     folder = tmp_path_factory.mktemp("local")
     shutil.copytree(bronze, folder / "bronze")
     laptop("rollup", str(folder), "--engine", "local")
-    laptop("sla", str(folder), *WEEK)
+    laptop("slo", "publish", str(folder), *WEEK)
     empty = {name for name, found in every_row(folder / "gold").items() if not found}
     assert not empty, "a table without rows proves nothing"
     return folder
@@ -117,6 +117,6 @@ def test_a_day_of_a_fleet_gives_the_laptops_gold_although_an_executor_is_ended(
         assert not psutil.pid_exists(gone)
         worked = cluster.worked()
         assert sorted(worked) == [1, 2], "another executor took its place"
-        driver("sla", str(lake), *WEEK)
+        driver("slo", "publish", str(lake), *WEEK)
         assert cluster.worked() == worked, "gold on a path is read without Spark"
     assert differing(every_row(lake / "gold"), every_row(local / "gold")) == {}

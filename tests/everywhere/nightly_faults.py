@@ -18,13 +18,13 @@ from typing import Any, Final
 import duckdb
 import pytest
 
-from bench.spark_processes import LOOPBACK, conf_folder, settings
 from demo.ports import free_ports
 from lakehouse.core.lake import Lake
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.rollup import lease
 from tests.everywhere.commands import Jmxlake
 from tests.everywhere.gold_rows import differing, gold_rows
+from tests.rig.spark_processes import LOOPBACK, conf_folder, settings
 
 pytestmark = pytest.mark.spark
 
@@ -117,5 +117,5 @@ def test_master_that_is_away_is_one_line(wheel: Path, ours: Path, tmp_path: Path
     )
     said = Jmxlake(wheel, tmp_path, {"SPARK_CONF_DIR": str(conf)}).refusal("rollup", str(ours))
     assert said.startswith("jmxlake: Spark failed: ")
-    assert said.endswith("is the cluster up that spark.master names? Then run it again")
+    assert said.endswith("check the cluster in spark.master, then run the command again")
     assert is_free(ours)

@@ -124,7 +124,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Told:
         files["html"].read_text("utf-8"),
         rows,
         json.loads(said("explain", lake, "broker-1", *goals, "--json")),
-        said("objectives", "check", str(folder / "slo"), "--lake", lake),
+        said("slo", "check", str(folder / "slo"), "--lake", lake),
     )
 
 

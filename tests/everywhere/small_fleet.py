@@ -49,7 +49,7 @@ def stated(root: Path) -> Path:
     for batch in batches():
         batch.commit(root)
     jmxlake("rollup", str(root), "--engine", "local")
-    jmxlake("sla", str(root), "--week", ISO_WEEK)
+    jmxlake("slo", "publish", str(root), "--week", ISO_WEEK)
     return root
 
 

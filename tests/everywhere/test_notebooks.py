@@ -36,7 +36,7 @@ pytestmark = pytest.mark.spark
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "dashboards").glob("*.py"))
 NAMES = [one.stem for one in NOTEBOOKS]
 CLIENT = "/".join(small_fleet.HOSTILE)
-NOTHING = "This cell has nothing to show"
+NOTHING = "No data for this cell"
 MARKUP = "<script>alert(1)</script>"
 NOBODY = "<b>nobody's</b>"
 SECTIONS = {
@@ -169,14 +169,14 @@ def topics(spark: SparkSession, published: dict[str, str]) -> DataFrame:
 @pytest.mark.parametrize(
     ("values", "said"),
     [
-        ({"week": "' OR 1=1 --"}, "write an ISO week such as 2026-W47"),
+        ({"week": "' OR 1=1 --"}, "not an ISO week. Use one such as 2026-W47"),
         ({"week": MARKUP}, f'week "{MARKUP}"'),
-        ({"week": "2026-W99"}, "write an ISO week"),
-        ({"cluster": MARKUP}, f"it has these clusters: {CLUSTER}"),
-        ({"catalog": "x` UNION SELECT 1 --"}, "in the widget catalog"),
-        ({"schema": f"'{MARKUP}"}, "in the widget schema"),
-        ({"bronze": ""}, "nothing: not a valid name"),
-        ({"schema": "nowhere"}, "run jmxlake rollup first"),
+        ({"week": "2026-W99"}, "not an ISO week"),
+        ({"cluster": MARKUP}, f"clusters of this lake: {CLUSTER}"),
+        ({"catalog": "x` UNION SELECT 1 --"}, "widget catalog: "),
+        ({"schema": f"'{MARKUP}"}, "widget schema: "),
+        ({"bronze": ""}, "widget bronze: empty is not a valid name"),
+        ({"schema": "nowhere"}, "Run jmxlake rollup first"),
         ({"catalog": "nowhere"}, "Spark refused"),
     ],
 )
@@ -208,7 +208,7 @@ def test_an_empty_lake_is_told_step_by_step(spark: SparkSession, tmp_path: Path)
     Batch().commit(tmp_path)
     values = registered(spark, tmp_path, "empty_bronze", "empty_gold")
     every = [shown(name, spark, values) for name in NAMES]
-    assert all("run jmxlake rollup first" in trouble(page) and rows is None for page, rows in every)
+    assert all("Run jmxlake rollup first" in trouble(page) and rows is None for page, rows in every)
 
     for table in tables.GOLD:
         gold_builder.put(tmp_path, table)
@@ -218,7 +218,7 @@ def test_an_empty_lake_is_told_step_by_step(spark: SparkSession, tmp_path: Path)
 
     gold_builder.progress(tmp_path, periods.instant(0))
     every = [shown(name, spark, values) for name in NAMES]
-    assert all("it has no data yet" in trouble(page) and rows is None for page, rows in every)
+    assert all("gold has no data" in trouble(page) and rows is None for page, rows in every)
 
 
 def test_who_may_not_read_bronze_sees_gold_in_the_tour(

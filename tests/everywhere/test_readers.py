@@ -20,7 +20,7 @@ from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.engines.spark_engine import SparkEngine
 from lakehouse.ops import export
 from lakehouse.slo import attainment
-from lakehouse.slo.calendar.corrections import Correction
+from lakehouse.slo.calendar.report_calendar import Correction
 from lakehouse.slo.openslo import objective_files
 from tests.everywhere import small_fleet
 from tests.everywhere.gold_rows import rows
@@ -100,7 +100,7 @@ def test_an_export_holds_every_row_of_spark(
     if not told:  # nobody has stated anything of this lake
         assert table == tables.SLA
         assert ran.exit_code == 1
-        assert "no such rows; nothing was written" in ran.output
+        assert "no such rows. The export wrote no file" in ran.output
         assert not file.exists()
         return
     assert ran.exit_code == 0, ran.output

@@ -34,6 +34,7 @@ spark_session._CONF |= {
 spark, found = spark_session.session(), lake.at(root)
 engine = SparkOnPath(found, lambda: spark, {}) if kind == "path" else SparkEngine(spark, found)
 rollup(engine, (), Wanted(tidy="never"))
+rollup(engine, (), Wanted(tidy="never"))  # nothing is new
 spark.stop()
 """
 
@@ -58,6 +59,9 @@ def test_every_job_of_a_rollup_says_what_it_is_for(tmp_path: Path, kind: str):
     # Delta puts "Delta: " before the description of its own jobs.
     assert [one for one in told if "jmxlake rollup" not in str(one)] == []
     assert any(re.match(r"jmxlake rollup batch 1 of 1 with \d+ parts", one) for one in told)
+    last = [one for one in told if "jmxlake rollup batch" in str(one)][-1]
+    after = told[len(told) - told[::-1].index(last) :]
+    assert (len(after) > 5) == (kind == "catalog"), "the next pass plans in Spark"
     # Delta runs some jobs in threads of its own, where Spark keeps the description and no tag.
     tags = [one["Properties"].get("spark.job.tags", "") for one in jobs]
     assert any(re.search(r"jmxlake rollup batch 1 of 1 with \d+ parts", one) for one in tags)

@@ -19,8 +19,8 @@ from lakehouse import tables
 from lakehouse.ops.views import render
 from tests.everywhere.commands import Here, Jmxlake
 from tests.everywhere.gold_rows import differing, gold_rows
-from tests.everywhere.spark_processes import WORKER_BYTES
 from tests.everywhere.unity_server import UnityServer
+from tests.rig.connect_server import WORKER_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -88,7 +88,7 @@ def gold(admin: Jmxlake, root: Path) -> Path:
     place = root.parent / "external" / "gold"
     where = (BRONZE, "--gold", GOLD, "--gold-root", str(place))
     admin("rollup", *where)
-    assert "nothing new" in admin("rollup", *where)
+    assert "no new data" in admin("rollup", *where)
     return place
 
 
@@ -173,7 +173,7 @@ def test_a_schema_with_other_tables_is_one_line_and_they_stay(admin: Jmxlake, ro
     other = "CREATE TABLE main.others.topics (note STRING) USING delta LOCATION '{}'"
     admin.sql(other.format(root.parent / "other"), "INSERT INTO main.others.topics VALUES ('mine')")
     place = ("--gold", "main.others", "--gold-root", f"{root}/others")
-    assert "it is no table of jmxlake" in admin.refusal("rollup", BRONZE, *place)
+    assert "not a table of jmxlake" in admin.refusal("rollup", BRONZE, *place)
     assert admin.sql("SELECT * FROM main.others.topics") == [[{"note": "mine"}]]
 
 

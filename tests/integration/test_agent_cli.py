@@ -78,7 +78,9 @@ def assert_one_line(ran: subprocess.CompletedProcess[str], *parts: str, code: in
     assert line is not None, said
 
 
-def test_check_says_what_works(settings: dict[str, Any], tmp_path: Path, cluster: Cluster) -> None:
+def test_check_lists_working_parts(
+    settings: dict[str, Any], tmp_path: Path, cluster: Cluster
+) -> None:
     ran = call(settings, tmp_path, "check")
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert f"jmx: node 1 of cluster {cluster.id}, Kafka 4.3.1" in ran.stdout
@@ -91,14 +93,14 @@ def test_check_says_what_works(settings: dict[str, Any], tmp_path: Path, cluster
     assert "WARN" not in ran.stdout
 
 
-def test_check_compares_how_late_beans_are_with_the_brokers_settings(
+def test_check_compares_bean_delays_with_broker_settings(
     settings: dict[str, Any], tmp_path: Path
 ) -> None:
     """The demo's brokers remember four seconds, and write their lags every second."""
     del settings["families"]["quotas"]["memory"], settings["families"]["tiered"]["refresh"]
     said = call(settings, tmp_path, "check").stdout
-    assert "WARN    warning: families.quotas.memory is 60s; by the broker's settings 4s" in said
-    assert "WARN    warning: families.tiered.refresh is 30s; by the broker's settings 1s" in said
+    assert "WARN    warning: families.quotas.memory is 60s. The broker's settings: 4s" in said
+    assert "WARN    warning: families.tiered.refresh is 30s. The broker's settings: 1s" in said
 
 
 def test_check_of_a_controller_misses_nothing(cluster: Cluster, tmp_path: Path) -> None:
@@ -111,7 +113,7 @@ def test_check_of_a_controller_misses_nothing(cluster: Cluster, tmp_path: Path) 
     assert "kafka.controller.offline_partitions" in found
 
 
-def test_check_says_which_bean_is_missing(settings: dict[str, Any], tmp_path: Path) -> None:
+def test_check_names_missing_bean(settings: dict[str, Any], tmp_path: Path) -> None:
     own = tmp_path / "catalogue"
     own.mkdir()
     (own / "own.yaml").write_text(
@@ -121,14 +123,16 @@ def test_check_says_which_bean_is_missing(settings: dict[str, Any], tmp_path: Pa
     )
     settings["catalogue"] = str(own)
     ran = call(settings, tmp_path, "check")
-    assert_one_line(ran, "own.mistyped", "MISSING", "it should be there")
-    assert_one_line(ran, "own.of_the_future", "absent", "needs Kafka 9.0.0 or later; this is 4.3.1")
+    assert_one_line(ran, "own.mistyped", "MISSING", "expected")
+    assert_one_line(
+        ran, "own.of_the_future", "absent", "requires Kafka 9.0.0 or later; the broker has 4.3.1"
+    )
     assert "1 check failed" in ran.stderr
 
 
 def test_a_spool_folder_that_cannot_be_written(settings: dict[str, Any], tmp_path: Path) -> None:
     settings["spool"] = {"path": str(tmp_path / "spool.db"), "max_size": "16384GiB"}
-    assert_one_line(call(settings, tmp_path, "check"), "FAILED  spool", "lower it")
+    assert_one_line(call(settings, tmp_path, "check"), "FAILED  spool", "Lower it")
 
 
 def test_an_unreachable_broker(settings: dict[str, Any], tmp_path: Path) -> None:
@@ -138,7 +142,7 @@ def test_an_unreachable_broker(settings: dict[str, Any], tmp_path: Path) -> None
     ran = call(settings, tmp_path, "check")
     assert_one_line(ran, f"127.0.0.1:{port}", "nothing listens there")
     assert ran.stdout.count("FAILED") == 1, ran.stdout
-    assert_one_line(ran, "log_offsets", "unknown", "jmx did not answer")
+    assert_one_line(ran, "log_offsets", "unknown", "jmx did not respond")
     assert "ok      admin" in ran.stdout
     assert "1 check failed" in ran.stderr
 
@@ -152,11 +156,11 @@ def test_a_wrong_password_is_never_shown(settings: dict[str, Any], tmp_path: Pat
     assert "hunter2" not in ran.stdout + ran.stderr
 
 
-def test_another_broker_than_expected(settings: dict[str, Any], tmp_path: Path) -> None:
+def test_check_unexpected_broker_fails(settings: dict[str, Any], tmp_path: Path) -> None:
     settings["source"]["node"] = 2
     assert_one_line(call(settings, tmp_path, "check"), "jmx:", "2")
     settings["source"]["node"] = 9
-    assert_one_line(call(settings, tmp_path, "check"), "FAILED  admin:", "has no broker 9")
+    assert_one_line(call(settings, tmp_path, "check"), "FAILED  admin:", "does not have a broker 9")
 
 
 def test_a_lake_that_cannot_be_written(settings: dict[str, Any], tmp_path: Path) -> None:
@@ -165,7 +169,7 @@ def test_a_lake_that_cannot_be_written(settings: dict[str, Any], tmp_path: Path)
     assert_one_line(call(settings, tmp_path, "check"), "lake table", "check lake.path")
 
 
-def test_a_table_of_another_schema(settings: dict[str, Any], tmp_path: Path) -> None:
+def test_check_table_with_other_schema_fails(settings: dict[str, Any], tmp_path: Path) -> None:
     schema = Schema([Field("x", PrimitiveType("string"))])
     DeltaTable.create(f"{tmp_path}/lake/bronze/runs", schema=schema)
     assert_one_line(call(settings, tmp_path, "check"), "bronze/runs", "with other columns")
@@ -177,8 +181,8 @@ def test_an_unknown_key(settings: dict[str, Any], tmp_path: Path) -> None:
     assert_one_line(ran, "spol: unknown key; did you mean 'spool'?", code=78)
 
 
-def test_once_prints_what_is_not_zero(settings: dict[str, Any], tmp_path: Path) -> None:
-    ran = call(settings, tmp_path, "once")
+def test_once_prints_values_above_zero(settings: dict[str, Any], tmp_path: Path) -> None:
+    ran = call(settings, tmp_path, "scrape")
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert re.search(r"^min_isr +ok, ", ran.stdout, re.MULTILINE)
     assert re.search(r"^ +kafka\.log\.segments +\S+-\d+ +\d+ segment", ran.stdout, re.MULTILINE)
@@ -186,7 +190,7 @@ def test_once_prints_what_is_not_zero(settings: dict[str, Any], tmp_path: Path) 
 
 
 def test_once_as_json_is_a_line_for_every_value(settings: dict[str, Any], tmp_path: Path) -> None:
-    ran = call(settings, tmp_path, "once", "--json")
+    ran = call(settings, tmp_path, "scrape", "--json")
     rows = [json.loads(line) for line in ran.stdout.splitlines()]
     families = {row["family"]: row for row in rows if "outcome" in row}
     assert families["log"] == {**families["log"], "outcome": "ok", "error": None}
@@ -198,11 +202,9 @@ def test_once_as_json_is_a_line_for_every_value(settings: dict[str, Any], tmp_pa
     assert log["value"] >= 1
 
 
-def test_once_as_json_says_which_family_could_not_be_read_and_why(
-    settings: dict[str, Any], tmp_path: Path
-) -> None:
+def test_once_json_has_failed_family_and_reason(settings: dict[str, Any], tmp_path: Path) -> None:
     settings["source"]["jmx"]["port"] = free_ports(1)[0]
-    ran = call(settings, tmp_path, "once", "--json")
+    ran = call(settings, tmp_path, "scrape", "--json")
     rows = [json.loads(line) for line in ran.stdout.splitlines()]
     (row,) = (row for row in rows if row["family"] == "min_isr")
     assert (row["outcome"], row["beans"]) == ("refused", None)
@@ -226,7 +228,7 @@ def test_top_prints_once_to_a_pipe(
     settings["source"]["jmx"]["port"] = free_ports(1)[0]
     del settings["admin"]
     ran = call(settings, tmp_path, "top")
-    assert_one_line(ran, "nothing could be read; see above")
+    assert_one_line(ran, "all scrapes failed; see above")
     assert ran.stdout.count("unknown ") == 1
 
 

@@ -1,4 +1,4 @@
-"""The agent as a service beside a real broker: its health, systemd, reload, its end."""
+"""The agent as a service with a real broker: health, systemd, reload and stop."""
 
 from __future__ import annotations
 
@@ -61,9 +61,7 @@ def jmx_connections(agent: RunningAgent) -> set[int]:
     }
 
 
-def test_a_reload_loses_and_doubles_no_time_and_keeps_connections(
-    settings: dict[str, Any], tmp_path: Path
-) -> None:
+def test_reload_keeps_time_and_connections(settings: dict[str, Any], tmp_path: Path) -> None:
     settings["families"]["min_isr"]["interval"] = "8s"  # an older answer would leave a gap
     own = tmp_path / "catalogue"
     own.mkdir()
@@ -83,7 +81,7 @@ def test_a_reload_loses_and_doubles_no_time_and_keeps_connections(
         wait_for(lambda: len(events_of(agent, REFUSED)) == 2, 60)
         assert "not YAML" in events_of(agent, REFUSED)[0]["error"]
         assert events_of(agent, REFUSED)[1]["error"] == (
-            f"{agent.config}: lake.path: it has changed, which takes a restart"
+            f"{agent.config}: lake.path: a change requires a restart of the agent"
         )
         assert agent.value("jmxlake_agent_interval_seconds", family="min_isr") == 8
 
@@ -109,18 +107,18 @@ def test_a_reload_loses_and_doubles_no_time_and_keeps_connections(
     assert_time_is_whole(tmp_path / "lake")
 
 
-REFUSED = "reload refused, the old configuration stays"
+REFUSED = "config_reload_rejected"
 
 
 def assert_lines_are_whole(lines: list[dict[str, Any]]) -> None:
     assert all({"event", "level", "time"} <= line.keys() for line in lines)
-    assert lines[-1]["event"] == "agent stopped"
+    assert lines[-1]["event"] == "agent_stopped"
 
 
 def assert_time_is_whole(lake: Path) -> None:
-    """min_isr was read at two cadences, without a gap and without an overlap between them.
+    """Check that min_isr was scraped at two intervals without a gap or an overlap.
 
-    A tick that was skipped, as on a busy machine the one after the first scrape, has a row beside.
+    A busy machine can skip the tick after the first scrape, which has its own row.
     """
     rows = duckdb.sql(
         'SELECT epoch_us("start"), epoch_us("end"), interval_us FROM read_parquet($files) '
@@ -142,7 +140,7 @@ def assert_time_is_whole(lake: Path) -> None:
     assert sum(end - start for start, end in runs) == runs[-1][1] - runs[0][0]
 
 
-def test_an_agent_without_broker_and_lake_is_alive_and_says_what_is_missing(
+def test_agent_without_broker_and_lake_is_alive_not_ready(
     settings: dict[str, Any], tmp_path: Path
 ) -> None:
     settings["source"]["jmx"]["port"] = free_ports(1)[0]
@@ -162,7 +160,7 @@ def test_an_agent_without_broker_and_lake_is_alive_and_says_what_is_missing(
         assert agent.stop() == 0
 
 
-def test_a_health_port_that_is_taken_ends_the_agent_with_one_line(
+def test_taken_health_port_ends_agent_with_one_line(
     settings: dict[str, Any], tmp_path: Path, cluster: Cluster
 ) -> None:
     settings["health"]["port"] = cluster.brokers[0].jmx_port

@@ -49,7 +49,7 @@ class FakeClock:
 
 
 class FakeSource:
-    """Answers at once, fails or hangs, as it is told; remembers when it was asked."""
+    """A source that answers, fails or hangs, and records its requests."""
 
     def __init__(self) -> None:
         self.asked: list[float] = []
@@ -89,7 +89,7 @@ class FakeDelivery:
 
 
 class FakeReload:
-    """Has a plan, or something that is wrong with it, when it is told to."""
+    """A reload with a plan or an error."""
 
     is_open = False
 
@@ -151,7 +151,7 @@ class Stage:
         assert not self._thread.is_alive()
 
     def await_asked(self, times: int, source: int = 0) -> None:
-        """Wait until a source has been asked so many times more: a busy machine takes longer."""
+        """Wait for a number of further requests of a source."""
         asked = self.sources[source].asked
         before = len(asked)
         wait_for(lambda: len(asked) >= before + times, _SECONDS)
@@ -181,7 +181,7 @@ def spool(tmp_path: Path) -> Iterator[Spool]:
         yield spool
 
 
-def test_a_spool_that_cannot_be_written_keeps_nobody_from_starting_or_saying_farewell(
+def test_unwritable_spool_stops_neither_start_nor_end(
     spool: Spool,
 ) -> None:
     stage = Stage(spool)
@@ -203,7 +203,7 @@ def test_a_spool_that_cannot_be_written_keeps_nobody_from_starting_or_saying_far
 
 
 def test_scrapes_come_at_ticks_of_the_epoch(spool: Spool) -> None:
-    """Of the last five most: a busy machine may delay some."""
+    """Most of the last five do. A busy machine can delay some."""
     with Stage(spool) as stage:
         stage.await_asked(6)  # the first one comes at the start
         asked = stage.sources[0].asked
@@ -277,14 +277,14 @@ def test_a_lake_that_is_away_is_one_line_until_it_is_back(
         stage.delivery.fails = True
         wait_for(lambda: stage.delivery.calls_failed >= 3, _SECONDS)
         stage.await_asked(4)  # it goes on reading meanwhile; the fourth may not be kept yet
-        assert not says("works again")
+        assert not says("recovered")
         stage.delivery.fails = False
-        wait_for(lambda: says("works again"), _SECONDS)
+        wait_for(lambda: says("recovered"), _SECONDS)
     assert caplog.text.count("the lake is away") == 1
     assert sum(row[7] for row in stage.rows("scrapes")) >= 3
 
 
-def test_its_start_says_version_configuration_and_catalogue(spool: Spool) -> None:
+def test_start_logs_version_configuration_and_catalogue(spool: Spool) -> None:
     with Stage(spool) as stage:
         stage.await_asked(1)
     (event,) = stage.rows("events")
@@ -316,7 +316,7 @@ def test_at_its_end_it_waits_for_no_source_that_hangs(spool: Spool) -> None:
         stage.sources[0].hangs.set()
 
 
-def test_a_reload_that_cannot_be_kept_is_refused_and_the_agent_goes_on(
+def test_reload_that_cannot_be_kept_is_refused(
     spool: Spool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def full(*_: object) -> None:
@@ -328,7 +328,7 @@ def test_a_reload_that_cannot_be_kept_is_refused_and_the_agent_goes_on(
         with monkeypatch.context() as patch:
             patch.setattr(stage.recorder, "reconfigure", full)
             stage.reload.next = plan
-            wait_for(lambda: "reload refused" in caplog.text, _SECONDS)
+            wait_for(lambda: "config_reload_rejected" in caplog.text, _SECONDS)
         assert stage.interval() == 1
         stage.reload.next = ConfigError("window: is wrong")
         wait_for(lambda: "window: is wrong" in caplog.text, _SECONDS)
@@ -339,7 +339,7 @@ def test_a_reload_that_cannot_be_kept_is_refused_and_the_agent_goes_on(
     assert registry.get_sample_value("jmxlake_agent_reload_failures_total") == 2
 
 
-def test_a_family_of_too_many_rows_is_read_less_often_and_an_event_says_so(spool: Spool) -> None:
+def test_family_above_row_limit_is_coarsened_with_an_event(spool: Spool) -> None:
     limits = Limits(window_rows=0, memory=Size("1024GiB"))
     with Stage(spool, window_us=5 * S, limits=limits) as stage:
         stats = stage.agent.stats

@@ -72,7 +72,7 @@ def test_gold_in_a_catalog_gets_its_names_and_its_schemas(
     for table in CHOSEN:
         make_older(engine, table)
     assert places(spark) == {f"taken_over.{older(table).name}" for table in CHOSEN}
-    with pytest.raises(OlderGoldError, match="run jmxlake upgrade LAKE first"):
+    with pytest.raises(OlderGoldError, match="Run jmxlake upgrade LAKE first"):
         engine.rows(tables.TOPICS)
 
     assert upgrade(engine) == len(CHOSEN)

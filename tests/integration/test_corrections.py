@@ -18,9 +18,8 @@ from lakehouse import tables
 from lakehouse.cli.main import main
 from lakehouse.core.periods import instant, iso
 from lakehouse.report.facts.build import facts
-from lakehouse.slo.calendar.corrections import Correction
 from lakehouse.slo.calendar.maintenance import Maintenance
-from lakehouse.slo.calendar.report_calendar import Calendar
+from lakehouse.slo.calendar.report_calendar import Calendar, Correction
 from tests import gold_builder
 from tests.integration import test_objectives
 from tests.integration.test_objectives import (
@@ -45,6 +44,8 @@ if TYPE_CHECKING:
 
     from lakehouse.engines.engine import Engine
     from lakehouse.slo.sla_statement import Statement
+
+pytestmark = pytest.mark.reads
 
 engine = test_objectives.engine
 OTHER = replace(PLAIN, name="month")
@@ -136,7 +137,7 @@ def test_a_cluster_and_each_partition_have_an_agreed_figure_too(whole: Engine):
     assert each["plain", "young"].agreed is None
 
 
-def test_the_facts_have_both_verdicts_and_who_approved(whole: Engine):
+def test_correction_shows_both_verdicts_and_approver(whole: Engine):
     bad = [row[0] for row in ROWS["old"] if row[0] >= START and row[2]]
     every = tuple(correction(at, at + WINDOW, names={"topic": "old"}) for at in bad)
     target = replace(PLAIN, target=0.9995)
@@ -163,7 +164,7 @@ def of(engine: Engine, folder: Path) -> list[str]:
 
 def run(engine: Engine, command: str, file: Path, *more: str) -> tuple[int, str, list[str]]:
     result = CliRunner().invoke(
-        main, [command, *of(engine, file.parent), "--corrections", str(file), *more]
+        main, [*command.split(), *of(engine, file.parent), "--corrections", str(file), *more]
     )
     lines = [line.removeprefix("jmxlake: ") for line in result.stderr.splitlines()]
     return result.exit_code, result.stdout, lines
@@ -190,26 +191,26 @@ def statements(engine: Engine) -> list[dict[str, Any]]:
         (["start: {start}, end: 2024-11-19T02:00:00Z, reason: a, ticket: b"],
          ["2:5: invalid: corrections[0]: approved_by is missing"]),
         (["start: {start}, end: 2124-11-19T02:00:00Z, {approved}"],
-         ["it ends in the future; write work that is planned as maintenance"]),
+         ["it ends in the future; write planned work as maintenance"]),
         ([GOOD + ", objectives: [by-huor]"],
          ["corrections[0].objectives: nothing here is called by-huor; did you mean by-hour?"]),
         (["start: {start}, end: 2024-11-19T02:00:00Z, {approved}, topics: [olt]"],
          ["corrections[0].topics: nothing here is called olt; did you mean old?"]),
-        ([GOOD, GOOD], ["3:", "it overlaps the one of line 2"]),
+        ([GOOD, GOOD], ["3:", "it overlaps the correction of line 2"]),
         (["start: {start}", "end: {start}, ticket: 4"], ["2:5: ", "3:5: "]),
     ],
 )  # fmt: skip
-def test_a_wrong_correction_is_one_line_and_nothing_is_published(
+def test_wrong_correction_publishes_no_result(
     engine: Engine, tmp_path: Path, entries: list[str], wanted: list[str]
 ):
     before = statements(engine)
-    code, _, lines = run(engine, "sla", written(tmp_path, *entries))
+    code, _, lines = run(engine, "slo publish", written(tmp_path, *entries))
     assert code == 1
     faults, last = lines[:-1], lines[-1]
     assert len(faults) == (2 if "3:5: " in wanted else 1), lines
     assert all(any(part in fault for fault in faults) for part in wanted), lines
     assert all(fault.startswith(f"{tmp_path}/corrections.yaml:") for fault in faults)
-    assert last == "no statement was made or published; correct the file first"
+    assert last == "no SLO results computed or published. Correct the file first"
     assert statements(engine) == before
 
 
@@ -219,14 +220,14 @@ def test_two_that_share_no_subject_do_not_overlap(whole: Engine, tmp_path: Path)
     assert code == 0, lines
 
 
-def test_one_in_a_published_week_is_a_further_statement(whole: Engine, tmp_path: Path):
-    published = CliRunner().invoke(main, ["sla", *of(whole, tmp_path)])
+def test_correction_of_published_week_adds_a_statement(whole: Engine, tmp_path: Path):
+    published = CliRunner().invoke(main, ["slo", "publish", *of(whole, tmp_path)])
     assert published.exit_code == 0, published.output
     first = {(row["objective"], row["topic"]): row for row in statements(whole)}
-    code, out, lines = run(whole, "sla", file := written(tmp_path, GOOD))
-    assert (code, out.strip()) == (0, "3 statements, 1 of them new or changed"), lines
+    code, out, lines = run(whole, "slo publish", file := written(tmp_path, GOOD))
+    assert (code, out.strip()) == (0, "3 SLO results, 1 of them new or changed"), lines
     assert (
-        f"{file}:2:5: note: corrections[0]: 1 published statement restated; both are kept and shown"
+        f"{file}:2:5: note: corrections[0]: 1 published SLO result restated; both versions are kept"
         in lines
     )
     rows = [row for row in statements(whole) if row["statement"] == 2]
@@ -247,7 +248,7 @@ def test_one_in_a_published_week_is_a_further_statement(whole: Engine, tmp_path:
     (row, *_) = told["restated"]
     assert row["before"]["agreed_verdict"] is None
     assert row["now"]["agreed_verdict"] is not None
-    assert run(whole, "sla", file)[1].strip().endswith("0 of them new or changed"), "once"
+    assert run(whole, "slo publish", file)[1].strip().endswith("0 of them new or changed"), "once"
 
 
 def test_rolling_windows_reach_corrections_of_earlier_weeks(engine: Engine):

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     from click.testing import Result
 
+pytestmark = pytest.mark.reads
+
 START = dt.datetime(2026, 11, 16, 10, tzinfo=dt.UTC)
 ISR, LAG = "kafka.partition.under_min_isr", "kafka.topic.remote_copy_lag.bytes"
 ODD = 'cli"ent\\\n,\t\r\u2028\u202e=1+1'
@@ -123,7 +125,7 @@ def test_openmetrics_is_taken_by_a_parser_and_unknown_is_absent(lake: Path) -> N
     assert seconds[0].value == 1e-06
 
 
-def test_openmetrics_of_a_table_that_lacks_a_column_of_a_later_version(tmp_path: Path) -> None:
+def test_openmetrics_of_older_table_without_a_column(tmp_path: Path) -> None:
     bronze_commits.make(str(tmp_path), {})
     later = ("seen_us", "before_us")
     columns = tuple(one for one in tables.SLI.columns if one.name not in later)
@@ -151,34 +153,36 @@ def test_gold_may_lie_elsewhere(lake: Path, tmp_path: Path) -> None:
     assert len(run.stdout.splitlines()) == 9
     nowhere = export(lake, "topics", "--format", "csv", "--gold", tmp_path)
     assert nowhere.exit_code == 1
-    assert "no such table; run jmxlake rollup first" in nowhere.stderr
+    assert "no such table. Run jmxlake rollup first" in nowhere.stderr
 
 
 @pytest.mark.parametrize("form", ["parquet", "csv", "openmetrics"])
-def test_where_there_are_no_rows_there_is_no_file(lake: Path, tmp_path: Path, form: str) -> None:
+def test_export_without_rows_writes_no_file(lake: Path, tmp_path: Path, form: str) -> None:
     span = ("--from", "2025-11-16T10:00:00Z", "--to", "2025-11-17")
     run = export(lake, "topics", "--format", form, "--out", tmp_path / "x", *span)
     assert run.exit_code == 1
-    assert "there are no such rows; nothing was written" in run.stderr
+    assert "no such rows. The export wrote no file" in run.stderr
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("topics", "--format", "parquet"), "needs --out FILE"),
-        (("topics", "--format", "csv", "--from", "2026-11-16"), "go together"),
-        (("sla", "--format", "openmetrics"), "sla has no OpenMetrics format"),
+        (("topics", "--format", "parquet"), "requires --out FILE"),
+        (("topics", "--format", "csv", "--from", "2026-11-16"), "use --from and --to together"),
+        (("sla", "--format", "openmetrics"), "Export sla as parquet or csv"),
         (
             ("subjects", "--format", "csv", "--from", "x", "--to", "y"),
-            "rows of subjects are not of a time",
+            "subjects has no time column",
         ),
         (("coverage", "--format", "csv", "--metric", "a.b"), "has no column metric"),
-        (("topics", "--format", "csv", "--metric", "a'b"), "is not the name of a metric"),
+        (("topics", "--format", "csv", "--metric", "a'b"), "is not a metric name"),
         (("runs", "--format", "csv"), "'runs' is not one of"),
     ],
 )
-def test_what_makes_no_sense_is_refused(lake: Path, arguments: tuple[str, ...], told: str) -> None:
+def test_contradictory_options_are_refused(
+    lake: Path, arguments: tuple[str, ...], told: str
+) -> None:
     run = export(lake, *arguments)
     assert run.exit_code == 2, run.output
     assert told in " ".join(run.stderr.split())
@@ -205,18 +209,18 @@ def test_a_log_with_other_counts_is_refused(
     run = export(root, "topics", "--format", form, "--out", tmp_path / "x", *more)
     assert run.exit_code == 1
     assert run.stderr.count("\n") == 1
-    assert f"rows, and the log says {told:,}" in run.stderr
+    assert f"rows, but {told:,} in the log" in run.stderr
     assert not (tmp_path / "x").exists()
     more = ("--from", "2026-11-17", "--to", "2026-11-18")  # whose dates have other files
     other = export(root, "topics", "--format", form, "--out", tmp_path / "x", *more)
-    assert "there are no such rows" in other.stderr
+    assert "no such rows" in other.stderr
 
 
 def with_count(told: int, add: dict[str, Any]) -> None:
     add["stats"] = json.dumps({**json.loads(add["stats"]), "numRecords": told})
 
 
-def test_it_needs_neither_spark_nor_pandas_nor_pyarrow(lake: Path, tmp_path: Path) -> None:
+def test_export_imports_no_spark_pandas_or_pyarrow(lake: Path, tmp_path: Path) -> None:
     for form in ("parquet", "openmetrics", "csv"):
         command = [sys.executable, "-m", "tests.delta_rs_alone", "export", str(lake), "topics"]
         command += ["--format", form, "--out", str(tmp_path / form)]

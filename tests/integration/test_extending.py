@@ -14,6 +14,8 @@ from tests.extending_texts import ADDITIONS, Addition
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.reads
+
 CONTRACT: Final = tuple(
     f"tests/unit/test_{name}.py"
     for name in (
@@ -76,8 +78,8 @@ def test_the_projects_own_tests_accept_additions(tree: Tree, made: list[Made]) -
 
 
 def test_column_without_its_key_fails_at_import(tree: Tree) -> None:
-    with edited(tree, "lakehouse/report/tables/throttling.py", '"quota"', '"quotas"'):
-        ran = tree.run("-c", "from lakehouse.report.tables import throttling")
+    with edited(tree, "lakehouse/report/tables/requests.py", '"quota"', '"quotas"'):
+        ran = tree.run("-c", "from lakehouse.report.tables import requests")
     assert "TypeError: Client does not have the key 'quotas'" in ran.stderr
 
 

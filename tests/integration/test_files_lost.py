@@ -14,10 +14,10 @@ from lakehouse import tables
 from lakehouse.core import lake as lakes
 from lakehouse.core.delta_rs import TABLE, locate, query
 from lakehouse.core.periods import Period, micros
-from lakehouse.engines import completeness
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.errors import MissingFilesError
 from lakehouse.ops.doctor.all_checks import Diagnosis
+from lakehouse.rollup import completeness
 from lakehouse.rollup.plan import Wanted
 from lakehouse.tables.gold import LOST
 from tests.lake_builder import BASE

@@ -12,9 +12,8 @@ from deltalake import DeltaTable
 from lakehouse import tables
 from lakehouse.core import lake as lakes, table_notes
 from lakehouse.core.periods import Period, micros
-from lakehouse.engines import completeness
 from lakehouse.engines.local_engine import LocalEngine
-from lakehouse.rollup import progress
+from lakehouse.rollup import completeness, progress
 from lakehouse.rollup.plan import Wanted
 from tests.lake_builder import BASE
 from tests.rollups import DAY, HOUR, hours, local, rows_of

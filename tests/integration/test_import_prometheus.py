@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from demo.node import NodePlan
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.waits]
 
 FAMILIES: Final = ("min_isr", "quotas", "tiered", "requests")
 UNDER: Final = "kafka.partition.under_min_isr"
@@ -252,7 +252,7 @@ def test_counters_rise_by_as_much(scene: Scene, said: str) -> None:
     assert ours == theirs
 
 
-def test_a_broker_that_was_away_is_unknown_and_not_good(scene: Scene, said: str) -> None:
+def test_imported_broker_outage_is_unknown(scene: Scene, said: str) -> None:
     del said
     rows = bronze(
         scene.imported,
@@ -285,12 +285,12 @@ def test_the_same_span_again_adds_nothing(scene: Scene, said: str) -> None:
     # Without what it remembers, too: the lake has it all.
     anew = run(scene, scene.imported, "--state", str(scene.folder / "other-state"))
     assert before == [DeltaTable(f"{scene.imported}/bronze/{one}").version() for one in tables]
-    assert "broker-1: 0 of 0 attempts" in again
-    assert "broker-1: 0 of 0 attempts" in anew
+    assert "broker-1: 0 of 0 scrapes" in again
+    assert "broker-1: 0 of 0 scrapes" in anew
 
 
 def test_the_time_of_an_agent_is_left_to_it(scene: Scene) -> None:
-    assert "broker-1: 0 of 0 attempts" in (out := run(scene, scene.seen)), out
+    assert "broker-1: 0 of 0 scrapes" in (out := run(scene, scene.seen)), out
     agents = bronze(
         scene.seen,
         "SELECT source, count(DISTINCT agent) FROM scrapes GROUP BY source ORDER BY source",
@@ -301,7 +301,7 @@ def test_the_time_of_an_agent_is_left_to_it(scene: Scene) -> None:
     assert "Prometheus of 127.0.0.1:" in noted[0][1]
 
 
-def test_what_cannot_be_is_one_line(scene: Scene) -> None:
+def test_impossible_import_is_one_line(scene: Scene) -> None:
     lake = scene.folder / "none"
     out = run(scene, lake, "--label", "pod", code=78)
     assert out.splitlines()[-1].startswith("jmxlake-agent: Prometheus of 127.0.0.1:")

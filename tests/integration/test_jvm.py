@@ -5,24 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 
-_PROGRAM = """
-import atexit
-import jpype
-from collector.sources.java import jvm
-
-def is_running():
-    return bool(jvm.java("org.jpype.ref.JPypeReferenceQueue").getInstance().isRunning())
-
-atexit.register(lambda: print("at the exit:", is_running()))
-jvm.start()
-print("meanwhile:", is_running())
-"""
-
-
-def test_jpypes_thread_of_references_runs_only_at_the_exit_which_waits_for_it() -> None:
-    assert _run(_PROGRAM) == "meanwhile: False\nat the exit: True\n"
-
-
 _METRICS = """
 import urllib.request
 from collector.sources.java import jvm

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from lakehouse.cli.main import main
 from lakehouse.core.lake import Lake
-from lakehouse.engines.costs import NO_COSTS
+from lakehouse.engines.engine import Costs
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.rollup import lease
 from tests.lake_builder import Batch
@@ -32,18 +32,18 @@ def empty(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path
     return root
 
 
-def test_the_outcome_is_on_stdout_and_nothing_else(empty: Path) -> None:
+def test_stdout_has_the_outcome_only(empty: Path) -> None:
     run = CliRunner().invoke(main, ["rollup", str(empty), "--json"])
     assert run.exit_code == 0, run.stderr
     assert json.loads(run.stdout) == {
         "hours": 0, "how": "whole", "late_rows": 0, "left": 0,
         "runs": 0, "scrapes": 0, "members": 0,
-        **NO_COSTS._asdict(),
+        **Costs()._asdict(),
     }  # fmt: skip
     (line,) = (one for one in run.stderr.splitlines() if one.startswith("jmxlake: rollup"))
-    assert line.startswith("jmxlake: rollup: nothing new, ")
+    assert line.startswith("jmxlake: rollup: no new data, ")
     again = CliRunner().invoke(main, ["rollup", str(empty)])
-    assert (again.exit_code, again.stdout) == (0, "nothing new\n")
+    assert (again.exit_code, again.stdout) == (0, "no new data\n")
     verified = CliRunner().invoke(main, ["verify", str(empty), "--seed", "3"])
     assert verified.exit_code == 0, verified.stderr
     assert verified.stdout == "0 rows of 0 hours compared, 0 differ (seed 3)\n"
@@ -53,7 +53,7 @@ def test_without_spark_it_does_the_same(tmp_path: Path) -> None:
     batch = Batch()
     batch.run("kafka.topic.bytes_in", 0, 10, 1.0, topic="t")
     batch.commit(tmp_path)
-    for words in ("1 hour rolled up\n", "nothing new\n"):
+    for words in ("1 hour rolled up\n", "no new data\n"):
         run = CliRunner().invoke(main, ["rollup", str(tmp_path), "--engine", "local"])
         assert (run.exit_code, run.stdout) == (0, words), run.stderr
         assert "Spark" not in run.stderr
@@ -72,18 +72,18 @@ def test_a_second_one_ends_with_3_and_one_line(empty: Path) -> None:
             assert "is rolling up since" in line
 
 
-def test_what_cannot_be_done_is_one_line_and_1(empty: Path, tmp_path: Path) -> None:
+def test_impossible_rollup_is_one_line_and_exit_1(empty: Path, tmp_path: Path) -> None:
     Batch().commit(tmp_path)
     run = CliRunner().invoke(main, ["verify", str(tmp_path)])
     assert run.exit_code == 1
-    assert "nothing is rolled up yet" in run.stderr.splitlines()[-1]
+    assert "gold has no data" in run.stderr.splitlines()[-1]
     wrong = CliRunner().invoke(main, ["rollup", str(empty), "--since", "yesterday"])
     assert wrong.exit_code == 2
     assert "is not a date such as 2026-11-16" in wrong.stderr
 
 
 @pytest.mark.usefixtures("spark")  # it has Delta's jars alone
-def test_a_bucket_without_the_jars_of_s3a_says_where_they_are_told_of() -> None:
+def test_bucket_without_s3a_jars_names_the_documentation() -> None:
     run = CliRunner().invoke(main, ["verify", "s3a://observability/kafka"])
     assert run.exit_code == 1
     assert run.stderr.splitlines()[-1].endswith("the jars of S3A: docs/engines.md, S3")

@@ -10,7 +10,7 @@ import pytest
 
 from lakehouse import tables
 from lakehouse.core import lake as lakes
-from lakehouse.engines.costs import PartDone
+from lakehouse.engines.engine import PartDone
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.engines.rollup_batches import batches
 from lakehouse.rollup import plan, progress as progresses

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.kafka
 
 _WRONG = "hunter2-wrong-0123456789abcdef"
 _VARIABLE = "A_PASSWORD_FOR_TESTS"
-COMMANDS = ("check", "once", "top")
+COMMANDS = ("check", "scrape", "top")
 
 
 def agent_of(cluster: Cluster, folder: Path, way: str, password: str) -> RunningAgent:
@@ -142,10 +142,10 @@ def assert_looked_at_the_right_places(seen: dict[str, str], password: str) -> No
     """So that finding no password means that there is none, not that nothing was there."""
     expected: dict[str, Any] = {
         "command lines": "run --config", "replies": "jmxlake_agent_scrapes_total",
-        "check": "jmx: ", "once": "min_isr", "top": "under min ISR",
+        "check": "jmx: ", "scrape": "min_isr", "top": "under min ISR",
     }  # fmt: skip
     for way in ("file", "variable"):
         expected[f"spool {way}"] = expected[f"lake {way}"] = "min_isr"
-        expected[f"log {way}"] = "agent started" if password == "right" else "password was refused"
+        expected[f"log {way}"] = "agent_started" if password == "right" else "password was refused"
     for place, text in expected.items():
         assert text in seen[place], place

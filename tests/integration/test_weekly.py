@@ -26,6 +26,8 @@ from tests.servers import Room, chat
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.reads
+
 SPAN = ("--from", "2026-11-16T10:00:00Z", "--to", "2026-11-16T11:00:00Z")
 
 
@@ -50,7 +52,7 @@ def test_two_commands_without_spark_make_a_report(tmp_path: Path) -> None:
     slow = re.compile(r" (so far|left)(, |$)")  # progress, which a slow machine shows
     said = [line for line in told.stderr.splitlines() if not slow.search(line)]
     took = "( ?[0-9]+ (h|m|min|s))+"
-    phases = ["rollup: 168 hours rolled up", "objectives: .* statements, .*", "facts", "page"]
+    phases = ["rollup: 168 hours rolled up", "objectives: .* SLO results, .*", "report", "HTML"]
     for line, phase in zip(said, phases, strict=True):
         assert re.fullmatch(f"jmxlake: {phase}[,:] (under)?{took}", line), line
     assert "orders fell under min ISR" in told.stdout
@@ -61,7 +63,7 @@ def test_two_commands_without_spark_make_a_report(tmp_path: Path) -> None:
     ((number, statements),) = ask(
         engine, "SELECT count(*), max(r.statement) FROM {rows} r", rows=engine.rows(SLA)
     )
-    assert f"objectives: {number} statements, {number} of them new or changed" in said[1]
+    assert f"objectives: {number} SLO results, {number} of them new or changed" in said[1]
     assert statements == 1
     assert number == sum(len(one["subjects"]) for one in report["objectives"])
     story = without_spark("explain", lake, "orders", "--week", "2026-W47")
@@ -77,15 +79,13 @@ def several(tmp_path: Path) -> Path:
     return root
 
 
-def test_of_several_clusters_one_is_chosen_or_each_has_a_page(
-    several: Path, tmp_path: Path
-) -> None:
+def test_several_clusters_have_one_chosen_or_a_page_each(several: Path, tmp_path: Path) -> None:
     one = weekly(several, "--cluster", "cluster-b", "--json", "-")
     assert one.exit_code == 0, one.stderr
     assert json.loads(one.stdout)["cluster"] == "cluster-b"
     again = weekly(several)
     assert again.exit_code == 1
-    assert "jmxlake: rollup: nothing new, " in again.stderr
+    assert "jmxlake: rollup: no new data, " in again.stderr
     assert "0 of them new or changed" in again.stderr
     assert "cluster-a, cluster-b" in again.stderr.splitlines()[-1]
     every = weekly(several, "--every-cluster", tmp_path / "pages")
@@ -96,7 +96,7 @@ def test_of_several_clusters_one_is_chosen_or_each_has_a_page(
     assert len(list((tmp_path / "pages").glob("*.json"))) == 2
 
 
-def test_it_is_sent(several: Path, tmp_path: Path) -> None:
+def test_weekly_report_is_sent(several: Path, tmp_path: Path) -> None:
     file = tmp_path / "send.yaml"
     file.write_text(yaml.safe_dump({"webhook": {"url_variable": "CHAT"}}))
     with chat(Room()) as room:
@@ -114,7 +114,7 @@ def test_it_is_sent(several: Path, tmp_path: Path) -> None:
     assert run.stdout.startswith("Kafka SLO report, cluster cluster-a, "), "it is still written"
 
 
-def test_one_file_has_all_options(several: Path, tmp_path: Path) -> None:
+def test_config_file_accepts_every_option(several: Path, tmp_path: Path) -> None:
     start, end = SPAN[1::2]
     options = {
         "lake": str(several), "from": start, "to": end, "engine": "local", "cluster": "cluster-b",
@@ -136,17 +136,17 @@ def test_one_file_has_all_options(several: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [
-        (("--team", "storage"), 2, "--team needs --owners"),
-        (("--every-cluster", "x", "--html", "y"), 2, "goes without other outputs"),
-        (("--every-cluster", "x", "--cluster", "y"), 2, "goes without other outputs"),
+        (("--team", "storage"), 2, "--team requires --owners"),
+        (("--every-cluster", "x", "--html", "y"), 2, "cannot be combined with other outputs"),
+        (("--every-cluster", "x", "--cluster", "y"), 2, "cannot be combined with other outputs"),
         (("--send", "/nowhere.yaml"), 1, "/nowhere.yaml"),
         (("--owners", "/nowhere.yaml"), 1, "/nowhere.yaml"),
         (("--window", "5x"), 1, "5x"),
-        (("--week", "2026-W47"), 2, "not both"),
+        (("--week", "2026-W47"), 2, "use either --week"),
         (("--options-file", "/nowhere.yaml"), 1, "/nowhere.yaml"),
     ],
 )
-def test_what_cannot_be_is_said_before_anything_starts(
+def test_impossible_options_are_an_error_before_the_start(
     several: Path, arguments: tuple[str, ...], code: int, told: str
 ) -> None:
     run = weekly(several, *arguments)
@@ -155,13 +155,13 @@ def test_what_cannot_be_is_said_before_anything_starts(
     assert not (several / "gold").exists()
 
 
-def test_where_a_rollup_is_at_work_it_ends_with_3(tmp_path: Path) -> None:
+def test_running_rollup_exits_3(tmp_path: Path) -> None:
     Batch().commit(tmp_path)
     assert CliRunner().invoke(main, ["rollup", str(tmp_path), "--engine", "local"]).exit_code == 0
     hours(1, 0.0).commit(tmp_path)
     with lease.hold(LocalEngine(Lake(str(tmp_path))), lease.USUAL):
         run = weekly(tmp_path)
-        stated = CliRunner().invoke(main, ["sla", str(tmp_path), *SPAN])
+        stated = CliRunner().invoke(main, ["slo", "publish", str(tmp_path), *SPAN])
     for one in (run, stated):
         assert one.exit_code == 3, one.stderr
         assert "is rolling up since" in one.stderr.splitlines()[-1]

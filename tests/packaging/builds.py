@@ -87,7 +87,7 @@ def test_it_says_what_it_is(metadata: Message) -> None:
     assert metadata["Requires-Python"] == ">=3.11"
     assert metadata["License-Expression"] == "Apache-2.0"
     assert set(metadata.get_all("Provides-Extra") or ()) >= {
-        "agent", "connect", "jmxquery", "lakehouse", "maintain",
+        "agent", "connect", "jmxquery", "maintain", "spark",
     }  # fmt: skip
     bare = [one for one in metadata.get_all("Requires-Dist") or () if "extra ==" not in one]
     assert bare == ["click>=8.1"]

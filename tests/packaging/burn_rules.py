@@ -28,9 +28,8 @@ from lakehouse.core.metrics import known
 from lakehouse.core.periods import Period
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.rollup.run import rollup
-from lakehouse.slo import attainment
+from lakehouse.slo import attainment, prometheus_rules
 from lakehouse.slo.openslo import objective_files
-from lakehouse.slo.prometheus import rules
 from lakehouse.tables.exposed_metrics import METRIC_KNOWN, UNSHOWN_SERIES, live_name
 from tests import rollups
 from tests.lake_builder import BASE, CLUSTER, Batch
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
 
     from lakehouse.core.objective import Objective
 
-STEP: Final = rules.EVERY_SECONDS
+STEP: Final = prometheus_rules.EVERY_SECONDS
 WINDOW: Final = 300
 HOURS: Final = 5 * 3600
 MINUTE: Final = 60
@@ -178,7 +177,7 @@ def played(
     folder: Path, series: list[dict[str, str]], *tests: dict[str, Any], of: Any = None
 ) -> None:
     """Let ``promtool`` play the rules; it says what is otherwise than a test has it."""
-    (folder / "rules.yaml").write_text(rules.to_yaml(of or objectives(), known()))
+    (folder / "rules.yaml").write_text(prometheus_rules.to_yaml(of or objectives(), known()))
     file = folder / "test.yaml"
     file.write_text(yaml.safe_dump({
         "rule_files": ["rules.yaml"], "evaluation_interval": f"{STEP}s",
@@ -303,14 +302,14 @@ def test_a_pattern_is_the_same_to_prometheus(
 
 def test_the_shipped_objectives_have_rules_and_what_has_none_is_named(tmp_path: Path) -> None:
     file = tmp_path / "rules.yaml"
-    run = CliRunner().invoke(main, ["objectives", "rules", "--out", str(file)])
+    run = CliRunner().invoke(main, ["slo", "rules", "--out", str(file)])
     assert (run.exit_code, run.output) == (0, "")
     promtool("check", "rules", file)
     run = CliRunner().invoke(
-        main, ["objectives", "rules", str(objective_files.OPTIONAL), "--out", str(file)]
+        main, ["slo", "rules", str(objective_files.OPTIONAL), "--out", str(file)]
     )
     assert run.exit_code == 3
-    assert [line.rpartition(": no rules on ")[2] for line in run.stderr.splitlines()] == [
+    assert [line.rpartition(": no rules for ")[2] for line in run.stderr.splitlines()] == [
         "clean-elections: agents do not show kafka.partition.unclean_leader in /metrics",
         "consumers-in-time: agents do not show kafka.group.time_lag.low in /metrics",
         "fetch-availability: burn rates are of time, not of events",
@@ -332,7 +331,7 @@ def test_a_real_prometheus_reads_every_name_and_rings(tmp_path: Path) -> None:
     stats.registry.register(live)
     (usual,) = (one for one in objective_files.load() if one.name == "produce-throttling")
     never = dataclasses.replace(usual, target=0.9999, match={"client_id": (f"*{ODD[:4]}*",)})
-    text = rules.to_yaml([never], known()).replace("15s", "1s").replace("1m", "1s")
+    text = prometheus_rules.to_yaml([never], known()).replace("15s", "1s").replace("1m", "1s")
     (tmp_path / "rules.yaml").write_text(text)
     health = HealthServer("127.0.0.1", 0, stats)
     (tmp_path / "prometheus.yaml").write_text(yaml.safe_dump({

@@ -61,7 +61,7 @@ def imported(environment: Environment, package: str) -> tuple[int, list[str]]:
 
 
 @pytest.mark.parametrize(
-    "extra", [None, "agent", "jmxquery", "maintain", "local", "lakehouse", "connect"]
+    "extra", [None, "agent", "jmxquery", "maintain", "local", "spark", "connect"]
 )
 def test_both_programs_say_what_they_can_do(environment: Make, extra: str | None) -> None:
     made = environment(extra)
@@ -83,10 +83,10 @@ def test_the_agent_works(environment: Make, tmp_path: Path) -> None:
     assert count > 100
     assert left_out.startswith("collector.sources.jmx.jmxquery ConfigError")
     assert "install jmxlake[jmxquery]" in left_out, "for that is an extra of its own"
-    beans = made.run("jmxlake-agent", "beans", "--json")
+    beans = made.run("jmxlake-agent", "metrics", "--json")
     assert beans.returncode == 0, beans.stderr
     assert len(beans.stdout.splitlines()) > 50
-    for what in ("config", "unit"):
+    for what in ("config", "systemd-unit"):
         assert made.run("jmxlake-agent", what).stdout
     wrong = tmp_path / "agent.yaml"
     wrong.write_text("{}")
@@ -119,7 +119,7 @@ def test_a_lake_in_a_folder_needs_no_spark(environment: Make) -> None:
 
 
 def test_the_lakehouse_is_whole(environment: Make, lake: Path) -> None:
-    made = environment("lakehouse")
+    made = environment("spark")
     count, failed = imported(made, "lakehouse")
     assert (count > 80, failed) == (True, [])
     assert made.run("jmxlake", "doctor", str(lake)).returncode == 4
@@ -159,12 +159,12 @@ def test_over_connect_there_is_a_client(environment: Make) -> None:
 @pytest.mark.parametrize(
     ("extra", "command", "needed"),
     [
-        (None, ("jmxlake-agent", "beans"), "jmxlake[agent]"),
+        (None, ("jmxlake-agent", "metrics"), "jmxlake[agent]"),
         (None, ("jmxlake", "maintain", "/nowhere"), "jmxlake[maintain]"),
         (None, ("jmxlake", "doctor", "/nowhere"), "jmxlake[maintain]"),
         (None, ("jmxlake", "export", "/nowhere", "topics", "--format", "csv"), "jmxlake[maintain]"),
         ("maintain", ("jmxlake", "rollup", "/nowhere"), "jmxlake[local]"),
-        ("lakehouse", ("jmxlake-agent", "beans"), "jmxlake[agent]"),
+        ("spark", ("jmxlake-agent", "metrics"), "jmxlake[agent]"),
     ],
 )
 def test_what_is_not_installed_is_one_line_that_says_what_to_install(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 VENV = Path(sys.prefix)
-EXTRAS = ("agent", "connect", "databricks", "jmxquery", "lakehouse", "local", "maintain")
+EXTRAS = ("agent", "connect", "databricks", "jmxquery", "local", "maintain", "spark")
 
 
 @pytest.fixture(scope="module")

@@ -119,4 +119,4 @@ def test_the_agent_brings_no_spark(boms: dict[str, Any]) -> None:
     names = {one["name"].lower() for one in boms["agent"]["components"]}
     assert not names & {"pyspark", "py4j", "pandas", "pyarrow", "numpy"}
     assert "deltalake" in names
-    assert "pyspark" in {one["name"].lower() for one in boms["lakehouse"]["components"]}
+    assert "pyspark" in {one["name"].lower() for one in boms["spark"]["components"]}

@@ -107,7 +107,7 @@ def lake(old: Environment, source: Path, tmp_path_factory: pytest.TempPathFactor
     assert "grain" in columns(lake / tables.TOPICS.path)
     refused = CliRunner().invoke(main, ["rollup", str(lake), "--engine", "local"])
     assert refused.exit_code == 1
-    assert "run jmxlake upgrade LAKE first" in refused.output
+    assert "Run jmxlake upgrade LAKE first" in refused.output
     jmxlake("upgrade", str(lake))
     return lake
 

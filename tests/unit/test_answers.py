@@ -20,11 +20,10 @@ from hypothesis import given, settings, strategies as st
 from lakehouse.core.metrics import families
 from lakehouse.report import evidence
 from lakehouse.report.csv_files import files
-from lakehouse.report.facts import answers
-from lakehouse.report.facts.report_record import QUESTIONS, metrics_of
-from lakehouse.report.facts_lookup import group_totals
-from lakehouse.report.tables import availability, lag, loss, throttling, tiered
-from lakehouse.report.tables.details import details
+from lakehouse.report.facts.report_record import QUESTIONS, metrics_of, question, with_answers
+from lakehouse.report.figures import group_totals
+from lakehouse.report.tables import availability, groups, requests, storage
+from lakehouse.report.tables.section import details
 from tests import sample_facts
 from tests.sample_facts import MINUTE, SECOND, WEEK, Facts, exactly
 
@@ -56,7 +55,7 @@ _CLAIM: Final = re.compile(
 
 def answer(facts: Facts, name: str) -> evidence.Evidence:
     """Decide one question by its name."""
-    return evidence.decide(facts, answers.question(name))
+    return evidence.decide(facts, question(name))
 
 
 def quiet() -> Facts:
@@ -74,7 +73,7 @@ def quiet() -> Facts:
     lists = ("replication_one", "no_spare_replica", "near_quota", "unused_quotas", "overtaken")
     facts["hygiene"] = {**{key: [] for key in lists}, "within_hours": 24, "replicas_untold": 0}
     for one in facts["objectives"]:
-        judged = answers.question({"min-isr": "min-isr"}.get(one["name"], "throttling")).judged
+        judged = question({"min-isr": "min-isr"}.get(one["name"], "throttling")).judged
         one |= {"metrics": list(judged), "from": facts["from"], "to": facts["to"]}
     return facts
 
@@ -112,11 +111,9 @@ def outputs(facts: Facts) -> dict[str, dict[str, str]]:
     """What the page states on each question, and its state in files, by output and question."""
     said = lines(facts)
     found = {"page": {name: said[anchor] for name, anchor in PLACES.items()}}
-    (table,) = (
-        content for name, content in files(answers.with_answers(facts)) if name == "answers.csv"
-    )
+    (table,) = (content for name, content in files(with_answers(facts)) if name == "answers.csv")
     found["csv"] = {row["question"]: row["state"] for row in csv.DictReader(io.StringIO(table))}
-    made = answers.with_answers(facts)["answers"]
+    made = with_answers(facts)["answers"]
     found["json"] = {row["question"]: row["state"] for row in json.loads(json.dumps(made))}
     return found
 
@@ -412,18 +409,18 @@ def test_counts_that_agree_are_no_news() -> None:
     facts = quiet()
     for row in facts["min_isr"]["brokers"]:
         row |= {"under_min_isr_partition_seconds": 10.0, "sum_of_partitions_seconds": 8.0}
-    assert evidence.hidden(facts, answers.question("min-isr")) == {}
+    assert evidence.hidden(facts, question("min-isr")) == {}
 
 
 # Words and numbers come from the same row (rows 10 and 11).
 
 STATED: Final = {
-    "min-isr": (availability, availability.TOPICS, "unavailable_any_us"),
-    "throttling": (throttling, throttling.CLIENTS, "throttled_us"),
-    "tier-lag": (tiered, tiered.TOPICS, "copy.lagging_us"),
-    "lost": (loss, loss.GROUPS, "offsets_high"),
-    "lag": (lag, lag.GROUPS, "behind_us"),
-    "remote-reads": (tiered, tiered.READ, "bytes"),
+    "min-isr": (availability.AVAILABILITY, availability.TOPICS, "unavailable_any_us"),
+    "throttling": (requests.THROTTLING, requests.CLIENTS, "throttled_us"),
+    "tier-lag": (storage.TIERED, storage.TOPICS, "copy.lagging_us"),
+    "lost": (groups.LOSS, groups.GROUPS_WITH_LOSS, "offsets_high"),
+    "lag": (groups.LAG, groups.GROUPS_BEHIND, "behind_us"),
+    "remote-reads": (storage.TIERED, storage.READ, "bytes"),
 }  # fmt: skip
 """The section, the table and the figure of each question whose subjects are counted."""
 
@@ -444,7 +441,7 @@ def test_table_with_peaks_beside_unknown_time_has_a_note(unknown_us: int) -> Non
     facts = sample_facts.demo()
     for row in facts["throttling"]["clients"]:
         row["unknown_us"] = unknown_us
-    table = throttling.CLIENTS.listing(facts)
+    table = requests.CLIENTS.listing(facts)
     assert ("A maximum can be higher there." in " ".join(table.notes)) == bool(unknown_us)
 
 
@@ -479,7 +476,7 @@ def generated(figure: int, other: int, number: int, key: str) -> Facts:
     pairs=st.lists(st.tuples(st.integers(1, 10**9), st.integers(1, 10**10)), min_size=1, max_size=6)
 )
 def test_line_names_the_row_of_its_greatest_figure(name: str, pairs: list[tuple[int, int]]) -> None:
-    module, spec, key = STATED[name]
+    stated, spec, key = STATED[name]
     rows = [generated(figure, other, n, key) for n, (figure, other) in enumerate(pairs)]
     for row in rows:
         row["delete"] |= exactly("lagging", 0)  # the longer lag of both is stated
@@ -488,7 +485,7 @@ def test_line_names_the_row_of_its_greatest_figure(name: str, pairs: list[tuple[
     facts[section] = {**facts[section], path: rows}
     if name == "lost":
         facts[section]["groups"] = []
-    said = lines(facts)[module.SECTION.anchor]
+    said = lines(facts)[stated.anchor]
     found = re.search(
         rf"(\d+)(?: of \d+)? {spec.noun}s? (?:affected|read from remote storage); "
         r"(?:worst|most from) [a-z /\d]*?n(\d+),",

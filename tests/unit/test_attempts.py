@@ -65,7 +65,7 @@ def test_a_log_that_ended_long_ago_is_unknown_with_its_age() -> None:
     scrape = attempt(task(31 * 60))
     assert (scrape.outcome, scrape.answer) == ("timeout", None)
     assert scrape.error is not None
-    assert scrape.error.startswith("as of 2027-01-15 07:29:00 UTC, 31m 00s old: ")
+    assert scrape.error.startswith("the newest record is of 2027-01-15 07:29:00 UTC, 31m 00s ago. ")
 
 
 def test_a_log_of_now_is_known_and_read_to_its_end() -> None:
@@ -84,7 +84,7 @@ def test_a_place_that_does_not_answer_is_tried_and_told_once() -> None:
         _read_place("jmx", [deaf("jmx"), deaf("log"), deaf("log_offsets")], None, said.append)
     )
     assert said == [Step("jmx", "nothing listens there", ok=False)]
-    assert [one.unknown for one in told] == ["jmx did not answer"] * 3
+    assert [one.unknown for one in told] == ["jmx did not respond"] * 3
     assert [one.scrape is None for one in told] == [False, True, True]
 
 

@@ -1,4 +1,4 @@
-"""A cadence or a catalogue that changes while the agent runs: no time is lost or told twice."""
+"""A changed interval or catalogue of a running agent: no time is lost or recorded twice."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def scrape(at_seconds: float, interval_seconds: int) -> Scrape:
 
 
 @pytest.mark.parametrize(("before", "after"), [(10, 1), (1, 10), (60, 1)])
-def test_the_scrape_before_vouches_as_long_as_its_own_cadence_says(before: int, after: int) -> None:
+def test_previous_scrape_covers_by_its_own_interval(before: int, after: int) -> None:
     encoder = Encoder(WINDOW)
     start = 3000.0
     changed = start + 3 * before - 0.001  # just before the next tick of the old cadence
@@ -41,7 +41,7 @@ def test_the_scrape_before_vouches_as_long_as_its_own_cadence_says(before: int, 
     assert sum(account.scrapes for account in accounts) == 8
 
 
-def test_a_metric_that_becomes_a_counter_is_no_gauge_any_longer() -> None:
+def test_metric_changed_to_counter_is_not_gauge() -> None:
     encoder = Encoder(WINDOW)
     for number in range(6):
         gauge = scrape(3000 + number * 10, 10)

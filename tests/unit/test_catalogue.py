@@ -68,6 +68,13 @@ metrics:
 """
 
 
+FAST = (
+    "client", "client_statistics", "controller", "kraft", "leaders", "metadata_log", "min_isr",
+    "partitions", "quotas", "replication", "tiered",
+)  # fmt: skip
+"""Families of incidents: their bounds are as wide as the time between two scrapes."""
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "own.yaml").write_text(OWN)
@@ -80,27 +87,9 @@ def test_every_bean_that_a_proposal_rests_on_is_read(proposal: str) -> None:
     assert not set(WANTED[proposal]) - read
 
 
-def test_the_families_have_the_cadences_of_the_design() -> None:
-    cadences = {family.name: family.cadence_seconds for family in catalogue.load().families}
-    fast = dict.fromkeys(
-        ("client", "client_statistics", "controller", "leaders", "metadata_log", "min_isr"), 10
-    )
-    fast |= dict.fromkeys(("partitions", "quotas", "tiered"), 10)
-    middle = dict.fromkeys(
-        ("client_rates", "index_fetches", "offsets", "remote_reads", "tiered_offsets"), 30
-    )
-    designed = {
-        **fast,
-        **middle,
-        **dict.fromkeys(("kraft", "replication"), 10),
-        **dict.fromkeys(("network", "requests"), 30),
-        **dict.fromkeys(("jvm", "traffic"), 60),
-        "log": 60,
-        "log_offsets": 60,
-        "quota_limits": 60,
-        "topology": 60,
-    }
-    assert cadences | designed == cadences, "a family may come"
+@pytest.mark.parametrize("family", FAST)
+def test_fast_family_is_scraped_every_10_s_at_most(family: str) -> None:
+    assert catalogue.load().family(family).cadence_seconds <= 10
 
 
 def test_where_the_metadata_log_is_read_it_takes_the_names_and_the_rest_are_cross_checks() -> None:

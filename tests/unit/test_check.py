@@ -83,7 +83,7 @@ def test_what_the_spool_takes_already_is_room_for_it(
         return shutil._ntuple_diskusage(1 << 40, 0, free)
 
     monkeypatch.setattr(shutil, "disk_usage", small_disk)
-    with pytest.raises(JmxlakeError, match="lower it"):
+    with pytest.raises(JmxlakeError, match="Lower it"):
         check._spool(config)
     with config.spool.path.with_name("spool.db-wal").open("wb") as log:
         log.truncate(30 << 20)
@@ -116,10 +116,10 @@ BAD_SPOOLS: dict[str, tuple[Callable[[Path], object], str]] = {
     "folder": (Path.mkdir, "not a regular file"),
     "pipe": (os.mkfifo, "not a regular file"),
     "device": (lambda path: path.symlink_to("/dev/full"), "not a regular file"),
-    "text": (_text, "is no spool of jmxlake-agent"),
-    "other_database": (_other_database, "is no spool of jmxlake-agent"),
+    "text": (_text, "is not a spool of jmxlake-agent"),
+    "other_database": (_other_database, "is not a spool of jmxlake-agent"),
     "newer": (_newer, "another version of jmxlake-agent"),
-    "parent_is_a_file": (_in_a_file, "check the disk and the folder's owner"),
+    "parent_is_a_file": (_in_a_file, "Check the disk and the owner of the folder"),
 }
 
 
@@ -156,7 +156,7 @@ def test_check_reports_a_damaged_spool_and_keeps_it(config: Config, tmp_path: Pa
     config.spool.path.write_bytes(b"x" * 5000)
     before = _tree(tmp_path)
     assert check._spool(config).endswith(
-        "it is damaged: the agent sets it aside and starts a new one"
+        "damaged: the agent will rename it and start an empty spool"
     )
     assert _tree(tmp_path) == before
 
@@ -164,7 +164,7 @@ def test_check_reports_a_damaged_spool_and_keeps_it(config: Config, tmp_path: Pa
 def test_check_beside_a_running_agent_passes(config: Config) -> None:
     with Spool(config.spool.path, 1 << 20):
         said = check._spool(config)
-        assert said.endswith("in use by an agent that runs")
+        assert said.endswith("in use by a running agent")
         with socket.create_server((config.health.host, 0)) as taken:
             port = taken.getsockname()[1]
             health = structs.replace(config.health, port=port)

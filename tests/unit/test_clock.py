@@ -8,7 +8,7 @@ S = 1_000_000
 
 
 class FakeClock:
-    """Clocks that stand still, but for what passes after a look at the wall clock."""
+    """Clocks that advance only after a reading of the wall clock."""
 
     def __init__(self) -> None:
         self.now_us, self.ahead_us = 5 * S, 1_700_000_000 * S
@@ -23,7 +23,7 @@ class FakeClock:
         return self.now_us
 
 
-def test_a_clock_that_was_set_went_from_one_instant_to_another() -> None:
+def test_clock_step_returns_old_and_new_time() -> None:
     clock = FakeClock()
     steps = StepDetector(clock)
     assert steps.check() is None
@@ -35,7 +35,7 @@ def test_a_clock_that_was_set_went_from_one_instant_to_another() -> None:
     assert steps.check() is None
 
 
-def test_who_loses_the_processor_between_two_looks_takes_that_for_no_step() -> None:
+def test_preempted_thread_detects_no_step() -> None:
     clock = FakeClock()
     steps = StepDetector(clock)
     clock.passes = [2 * S]

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from lakehouse.cli.main import main
 from lakehouse.cli.options import file_stem
-from lakehouse.report.clusters_summary import clusters, headline, render, to_json
+from lakehouse.report.page.clusters_summary import clusters, headline, render, to_json
 from tests import sample_facts
 from tests.page_reader import read
 
@@ -106,7 +106,7 @@ def test_the_same_cluster_twice_is_a_mistake(files: list[str], tmp_path: Path):
     again.write_text(json.dumps(fleet()[0]))
     done = run(*files, str(again))
     assert done.exit_code == 2
-    assert "have the same cluster" in done.stderr
+    assert "are reports of the same cluster" in done.stderr
 
 
 @pytest.mark.parametrize("name", ["../../etc/passwd", "", "a/b", "\x00", "\ud800", "x" * 500, "."])
@@ -123,4 +123,4 @@ def test_every_cluster_goes_with_no_other_output(more: list[str]):
     command = ["report", "s3://nowhere/lake", "--every-cluster", "folder", *more]
     done = CliRunner().invoke(main, command)
     assert done.exit_code == 2
-    assert "--every-cluster goes with a lake" in done.stderr
+    assert "--every-cluster requires a lake" in done.stderr

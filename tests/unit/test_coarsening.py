@@ -1,4 +1,4 @@
-"""What follows from a window that took too much, and from an hour that took little."""
+"""Load shedding after a window above a limit, and its end after a quiet hour."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TASKS = {
 
 
 class Stage:
-    """A limiter that weighs a window a minute, and is told how much memory is taken."""
+    """A limiter that checks a window per minute, with a set memory use."""
 
     def __init__(self) -> None:
         self.limiter = Limiter(LIMITS, 300 * S)
@@ -51,11 +51,11 @@ class Stage:
 @pytest.fixture
 def stage(monkeypatch: pytest.MonkeyPatch) -> Stage:
     made = Stage()
-    monkeypatch.setattr(memory, "resident_bytes", lambda: made.memory)
+    monkeypatch.setattr(memory, "anonymous_bytes", lambda: made.memory)
     return made
 
 
-def test_the_largest_is_read_less_often_and_at_last_not_at_all(stage: Stage) -> None:
+def test_largest_family_is_slowed_and_finally_disabled(stage: Stage) -> None:
     changes = [stage.weigh(large=1001, small=9) for _ in range(5)]
     assert changes[:4] == [
         Change("large", 1, 2), Change("large", 2, 4), Change("large", 4, 8), Change("large", 8, OFF)
@@ -64,25 +64,25 @@ def test_the_largest_is_read_less_often_and_at_last_not_at_all(stage: Stage) -> 
     assert stage.factors() == {"large": OFF, "small": 2}
 
 
-def test_a_window_that_began_before_the_last_change_says_nothing(stage: Stage) -> None:
+def test_window_started_before_change_is_ignored(stage: Stage) -> None:
     assert stage.weigh(start_us=5, now_us=100, large=2000)
     assert stage.weigh(start_us=99, now_us=200, large=2000) is None
     assert stage.weigh(start_us=100, now_us=200, large=2000)
     assert stage.weigh(start_us=100, now_us=300, large=2000) is None, "weighed before"
 
 
-def test_without_room_in_a_window_a_family_is_not_read_at_all(stage: Stage) -> None:
+def test_family_too_slow_for_window_is_disabled(stage: Stage) -> None:
     assert stage.weigh(slow=2000) == Change("slow", 1, OFF)
     assert room(10 * S, 300 * S) == 8
     assert room(30 * S, 300 * S) == 2
     assert room(60 * S, 300 * S) == 1
 
 
-def test_an_exact_history_is_left_alone(stage: Stage) -> None:
+def test_exact_history_is_never_slowed(stage: Stage) -> None:
     assert stage.weigh(history=2000) is None
 
 
-def test_too_much_memory_switches_nothing_off(stage: Stage) -> None:
+def test_memory_limit_disables_no_family(stage: Stage) -> None:
     stage.memory = 2 << 30
     changes = [stage.weigh(large=9, slow=15, small=8) for _ in range(7)]
     assert changes[:3] == [Change("large", 1, 2), Change("large", 2, 4), Change("large", 4, 8)]
@@ -99,7 +99,7 @@ def test_too_much_memory_switches_nothing_off(stage: Stage) -> None:
         ({"large": 2000}, {"large": OFF}, Change("large", OFF, 8)),
     ],
 )
-def test_after_an_hour_below_half_the_last_step_is_taken_back(
+def test_hour_below_half_reverts_last_step(
     stage: Stage, rows: dict[str, int], before: dict[str, int], undone: Change
 ) -> None:
     while stage.factors() != before:
@@ -111,7 +111,7 @@ def test_after_an_hour_below_half_the_last_step_is_taken_back(
     assert stage.limiter.factors(TASKS)[undone.family] == undone.after
 
 
-def test_the_hour_begins_anew_with_every_window_above_half(stage: Stage) -> None:
+def test_window_above_half_restarts_the_hour(stage: Stage) -> None:
     assert stage.weigh(now_us=1, large=2000)
     assert stage.weigh(now_us=2, small=1) is None
     assert stage.weigh(now_us=HOUR, small=501) is None

@@ -118,7 +118,7 @@ def test_elsewhere_than_on_linux_it_says_so_in_one_line(monkeypatch: pytest.Monk
     ran = CliRunner().invoke(main, ["run"])
     assert ran.exit_code == 1
     assert ran.stderr == (
-        "jmxlake-agent: run: the agent runs on Linux only; check --offline works here, too\n"
+        "jmxlake-agent: run: the agent requires Linux. On this system, use check --offline\n"
     )
 
 
@@ -148,7 +148,7 @@ def test_check_offline_looks_at_files_alone(path: Path, tmp_path: Path) -> None:
     ("wrong", "said"),
     [
         ("window: 7s", "window: must divide 5m"),
-        ("families: {quotaz: {cap: 1}}", "families.quotaz: no such family"),
+        ("families: {quotaz: {cap: 1}}", "families.quotaz: unknown family"),
         ("families: {log: {interval: 3m}}", "families.log.interval"),
         ("limits: {window_rows: 1}", "limits.window_rows: Expected `int` >= 1000"),
         ("limits: {memory: 1MiB}", "limits.memory: must be at least 256MiB"),
@@ -297,5 +297,5 @@ def test_odd_value_of_an_option_is_refused_in_one_line(
     ],
 )  # fmt: skip
 def test_instant_outside_the_calendar_is_refused(start: str, end: str) -> None:
-    with pytest.raises(PeriodError, match="write a time between 1970 and 9998"):
+    with pytest.raises(PeriodError, match="use a time between 1970 and 9998"):
         periods.span(start, end)

@@ -11,12 +11,13 @@ import pytest
 from click.testing import CliRunner
 
 from collector.catalogue import load
-from collector.cli.beans import _row, _stacked
 from collector.cli.main import main
+from collector.cli.metrics import _row, _stacked
 from collector.telemetry import memory
 from collector.telemetry.agent_stats import AgentStats, Measured
 from lakehouse.cli.main import main as lakehouse_main
-from lakehouse.cli.objectives import objectives
+from lakehouse.cli.slo import slo
+from lakehouse.tables.command_group import SectionedGroup
 from lakehouse.tables.exposed_metrics import (
     FAMILY_KNOWN,
     LOST,
@@ -43,26 +44,73 @@ def test_every_command_and_option_has_help_and_stands_in_the_docs(name: str) -> 
 
 def test_jmxlake_lists_each_command_and_imports_it_when_it_is_asked_for() -> None:
     context = click.Context(lakehouse_main)
-    names = lakehouse_main.list_commands(context)
-    assert names == sorted(names)
-    for name in names:
+    assert isinstance(lakehouse_main, SectionedGroup)
+    for name in lakehouse_main.list_commands(context):
         command = lakehouse_main.get_command(context, name)
         assert command is not None
         assert command.name == name
-        assert command.help
+        assert command.get_short_help_str(limit=200) == lakehouse_main.summary(name)
     assert lakehouse_main.get_command(context, "nothing") is None
     completed = CliRunner(
         env={"_JMXLAKE_COMPLETE": "bash_complete", "COMP_WORDS": "jmxlake re", "COMP_CWORD": "1"}
     ).invoke(lakehouse_main, [], prog_name="jmxlake")
-    assert completed.output == "plain,register\nplain,report\n"
+    assert completed.output == "plain,report\nplain,register\n"
 
 
-@pytest.mark.parametrize("program", [main, lakehouse_main, objectives], ids=lambda one: one.name)
-def test_the_list_of_commands_cuts_none_off_on_a_narrow_terminal(program: click.Group) -> None:
-    told = CliRunner().invoke(program, ["--help"], terminal_width=80).output
-    listed = told[told.index("Commands:") :].splitlines()
-    assert len(listed) > len(program.list_commands(click.Context(program)))
-    assert [line for line in listed if line.endswith("...")] == []
+@pytest.mark.parametrize("program", [main, lakehouse_main, slo], ids=lambda one: one.name)
+def test_help_has_one_whole_line_per_command_in_80_columns(program: click.Group) -> None:
+    lines = CliRunner().invoke(program, ["--help"], terminal_width=80).output.splitlines()
+    assert max(map(len, lines)) <= 80
+    for name in program.list_commands(click.Context(program)):
+        (line,) = (line for line in lines if line.startswith(f"  {name} "))
+        assert line.endswith(".")
+        assert not line.endswith("..")
+
+
+@pytest.mark.parametrize("program", [main, lakehouse_main], ids=lambda one: one.name)
+def test_every_command_is_in_exactly_one_section_of_help(program: SectionedGroup) -> None:
+    context = click.Context(program)
+    listed = program.list_commands(context)
+    assert len({*listed}) == len(listed)
+    assert {*program.commands} <= {*listed}
+    assert all(program.get_command(context, name) for name in listed)
+
+
+@pytest.mark.parametrize(
+    ("program", "name", "old", "new"),
+    [
+        (main, "jmxlake-agent", "once", "scrape"),
+        (main, "jmxlake-agent", "beans", "metrics"),
+        (main, "jmxlake-agent", "support", "support-bundle"),
+        (main, "jmxlake-agent", "unit", "systemd-unit"),
+        (lakehouse_main, "jmxlake", "objectives", "slo"),
+        (lakehouse_main, "jmxlake", "sla", "slo publish"),
+        (lakehouse_main, "jmxlake", "unit", "systemd-unit"),
+    ],
+)
+def test_renamed_command_ends_with_2_and_its_new_name(
+    program: click.Group, name: str, old: str, new: str
+) -> None:
+    ran = CliRunner().invoke(program, [old, "--json", "x"], prog_name=name)
+    assert (ran.exit_code, ran.stdout) == (2, "")
+    assert ran.stderr == f"`{name} {old}` is now `{name} {new}`.\n"
+
+
+def test_completion_lists_new_names_and_the_commands_of_a_group() -> None:
+    def completed(program: click.Group, name: str, words: str) -> list[str]:
+        variable = f"_{name.upper().replace('-', '_')}_COMPLETE"
+        environ = {
+            variable: "bash_complete",
+            "COMP_WORDS": words,
+            "COMP_CWORD": str(words.count(" ")),
+        }
+        return CliRunner(env=environ).invoke(program, [], prog_name=name).output.splitlines()
+
+    assert completed(lakehouse_main, "jmxlake", "jmxlake slo p") == ["plain,publish"]
+    assert completed(lakehouse_main, "jmxlake", "jmxlake sy") == ["plain,systemd-unit"]
+    assert completed(main, "jmxlake-agent", "jmxlake-agent s") == [
+        "plain,scrape", "plain,systemd-unit", "plain,support-bundle"
+    ]  # fmt: skip
 
 
 def test_every_metric_of_health_stands_in_the_docs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,25 +151,25 @@ def test_the_completion_of_bash_is_valid_and_completes() -> None:
 
 def test_a_command_that_is_called_wrongly_ends_with_2() -> None:
     assert CliRunner().invoke(main, ["sing"]).exit_code == 2
-    assert CliRunner().invoke(main, ["beans", "--famly", "x"]).exit_code == 2
+    assert CliRunner().invoke(main, ["metrics", "--famly", "x"]).exit_code == 2
 
 
-def test_beans_shows_all_there_is_and_a_user_s_own(tmp_path: Path) -> None:
+def test_metrics_shows_all_there_is_and_a_user_s_own(tmp_path: Path) -> None:
     (tmp_path / "own.yaml").write_text(
         "{family: own, via: jmx, roles: [broker], metrics: {own.threads: {description: x,"
         " object: 'java.lang:type=Threading', attribute: ThreadCount, unit: '{thread}'}}}"
     )
-    ran = CliRunner().invoke(main, ["beans", "--json", "--catalogue", str(tmp_path)])
+    ran = CliRunner().invoke(main, ["metrics", "--json", "--catalogue", str(tmp_path)])
     rows = [json.loads(line) for line in ran.output.splitlines()]
     assert {row["metric"] for row in rows} == {*load().metrics, "own.threads"}
     (own,) = (row for row in rows if row["metric"] == "own.threads")
     assert (own["read_from"], own["attribute"]) == ("java.lang:type=Threading", "ThreadCount")
 
 
-def test_beans_of_one_family_are_whole_lines_in_a_pipe() -> None:
-    ran = CliRunner().invoke(main, ["beans", "--family", "min_isr"])
+def test_metrics_of_one_family_are_whole_lines_in_a_pipe() -> None:
+    ran = CliRunner().invoke(main, ["metrics", "--family", "min_isr"])
     lines = ran.output.splitlines()
-    assert lines[0] == "min_isr: of brokers, every 10 s via jmx"
+    assert lines[0] == "min_isr: every 10 s from brokers via jmx"
     assert lines[1].split() == [
         "Metric",
         "Unit",
@@ -137,32 +185,22 @@ def test_beans_of_one_family_are_whole_lines_in_a_pipe() -> None:
     assert under.split()[-3:] == ["Value", "164", "1.0.0"]
 
 
-def test_beans_of_a_family_that_there_is_not_is_one_line() -> None:
-    ran = CliRunner().invoke(main, ["beans", "--family", "quotaz"])
+def test_metrics_of_an_unknown_family_is_one_line() -> None:
+    ran = CliRunner().invoke(main, ["metrics", "--family", "quotaz"])
     assert ran.exit_code == 1
     (line,) = ran.stderr.splitlines()
-    assert line.startswith("jmxlake-agent: --family quotaz: no such family; there are ")
+    assert line.startswith("jmxlake-agent: --family quotaz: no such family. Use one of ")
     assert all(family.name in line for family in load().families)
 
 
-def test_beans_of_the_metadata_log_have_the_names_that_tables_have() -> None:
-    ran = CliRunner().invoke(main, ["beans", "--family", "metadata_log", "--json"])
+def test_metrics_of_the_metadata_log_have_the_names_that_tables_have() -> None:
+    ran = CliRunner().invoke(main, ["metrics", "--family", "metadata_log", "--json"])
     names = {json.loads(line)["metric"] for line in ran.output.splitlines()}
     assert names == {one.replaces or one.name for one in load().family("metadata_log").metrics}
 
 
-def test_help_of_the_group_says_all_of_each_command_in_80_columns() -> None:
-    ran = CliRunner().invoke(main, ["--help"], terminal_width=80)
-    lines = ran.output.splitlines()
-    assert max(map(len, lines)) <= 80
-    for name in COMMANDS:
-        (line,) = (line for line in lines if line.startswith(f"  {name} "))
-        assert line.endswith(".")
-        assert "..." not in line
-
-
 @pytest.mark.parametrize("width", [40, 80, 120])
-def test_beans_on_a_terminal_never_end_a_line_within_a_word(width: int) -> None:
+def test_metrics_on_a_terminal_never_end_a_line_within_a_word(width: int) -> None:
     for family in load().families:
         for metric in family.metrics:
             row = _row(family, metric)

@@ -218,7 +218,7 @@ def test_the_shipped_composite_weighs_shipped_objectives() -> None:
     weights = {one.name: part.weight for one in objective_files.load() for part in one.composites}
     assert weights["min-isr"] == 3
     assert len(weights) == 6
-    listed = CliRunner().invoke(main, ["objectives", "list", "--json"])
+    listed = CliRunner().invoke(main, ["slo", "list", "--json"])
     assert listed.exit_code == 0, listed.output
     assert '"composite": "clients"' in listed.stdout
 

@@ -442,7 +442,8 @@ def test_storage_options_never_show_in_an_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize("key", ["admin.libs", "metadata_log.libs"])
 def test_folder_without_jars_is_refused_with_its_key(key: str, tmp_path: Path) -> None:
     folders = (tmp_path, None) if key == "admin.libs" else (None, tmp_path)
-    with pytest.raises(SettingError, match=rf"^{key}: no kafka-clients-\*.jar in {tmp_path}: name"):
+    missing = rf"^{key}: kafka-clients-\*.jar is missing in {tmp_path}\. Set the libs folder"
+    with pytest.raises(SettingError, match=missing):
         jvm._jars(*folders)
 
 
@@ -455,7 +456,8 @@ def test_oauth_gets_the_available_jars_of_the_broker(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "name"), [("config", "agent.yaml"), ("unit", "systemd/jmxlake-agent.service")]
+    ("command", "name"),
+    [("config", "agent.yaml"), ("systemd-unit", "systemd/jmxlake-agent.service")],
 )
 def test_first_files_are_printed_unchanged(command: str, name: str) -> None:
     ran = CliRunner().invoke(main, [command])
@@ -464,7 +466,7 @@ def test_first_files_are_printed_unchanged(command: str, name: str) -> None:
 
 def test_template_unit_has_configuration_and_spool_per_agent() -> None:
     one, several = (
-        CliRunner().invoke(main, ["unit", *more]).output for more in ([], ["--template"])
+        CliRunner().invoke(main, ["systemd-unit", *more]).output for more in ([], ["--template"])
     )
     changed = set(several.splitlines()) - set(one.splitlines())
     settings = {line for line in changed if not line.startswith("#")}

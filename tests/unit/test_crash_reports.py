@@ -20,7 +20,7 @@ Command Line: -Dpassword=hunter2
 """
 
 
-def test_a_report_is_new_once_and_says_why(tmp_path: Path) -> None:
+def test_crash_report_is_new_once_with_cause(tmp_path: Path) -> None:
     spool = tmp_path / "spool.db"
     (tmp_path / "spool.db.hs_err_4711.log").write_text(REPORT)
     os.utime(tmp_path / "spool.db.hs_err_4711.log", (7, 7))
@@ -36,12 +36,12 @@ def test_a_report_is_new_once_and_says_why(tmp_path: Path) -> None:
     assert len(crash_reports.every(spool)) == 1
 
 
-def test_a_report_without_a_cause_is_one_all_the_same(tmp_path: Path) -> None:
+def test_crash_report_without_cause_is_reported(tmp_path: Path) -> None:
     (tmp_path / "spool.db.hs_err_1.log").write_bytes(b"\xff\x00")
-    assert crash_reports.new(tmp_path / "spool.db")[0].cause == "no cause is given"
+    assert crash_reports.new(tmp_path / "spool.db")[0].cause == "unknown cause"
 
 
-def test_the_newest_twenty_stay(tmp_path: Path) -> None:
+def test_newest_twenty_crash_reports_are_kept(tmp_path: Path) -> None:
     for number in range(23):
         path = tmp_path / f"spool.db.crash_{number}.log"
         path.write_text(REPORT)
@@ -51,7 +51,7 @@ def test_the_newest_twenty_stay(tmp_path: Path) -> None:
     assert kept == [number * 1_000_000 for number in range(3, 23)]
 
 
-def test_java_is_told_a_place_whose_name_has_spaces(tmp_path: Path) -> None:
+def test_crash_report_path_may_have_spaces(tmp_path: Path) -> None:
     folder = tmp_path / "a b"
     folder.mkdir()
     assert shlex.split(crash_reports.option(folder / "spool.db")) == [

@@ -168,7 +168,7 @@ def needed(*names: str) -> set[str]:
 def test_the_wheel_brings_what_the_platform_has_not_and_no_spark() -> None:
     wanted = extra("databricks")
     assert not any("spark" in one or "jmxlake" in one for one in wanted)
-    left = {re.split("[=<>]", one)[0] for one in (*extra("lakehouse"), *extra("local"))}
+    left = {re.split("[=<>]", one)[0] for one in (*extra("spark"), *extra("local"))}
     of_the_platform = {"delta-spark", "deltalake", "pandas", "pyarrow", "pyspark"}
     assert left == of_the_platform | {"jmxlake[databricks]", "jmxlake[local]"}
 

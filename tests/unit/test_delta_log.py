@@ -241,16 +241,16 @@ def test_invalid_note_of_progress_names_no_version(text: str) -> None:
 @pytest.mark.parametrize(
     ("table", "todo"),
     [
-        (tables.EVENTS, "so it was deleted: restore it from a backup, or restart the agents"),
+        (tables.EVENTS, "so it was deleted. Restore it from a backup, or restart the agents"),
         (tables.SCRAPES, "so it was deleted"),
         (tables.MEMBERS, "so it was deleted"),
-        (tables.METRIC_DEFINITIONS, "agents create it at their first delivery"),
-        (tables.SUBJECTS, "run jmxlake rollup first"),
+        (tables.METRIC_DEFINITIONS, "Agents create it at their first delivery"),
+        (tables.SUBJECTS, "Run jmxlake rollup first"),
     ],
     ids=lambda one: getattr(one, "name", ""),
 )
 def test_missing_table_says_what_to_do(lake: Path, table: tables.Table, todo: str) -> None:
-    with pytest.raises(TableNotFoundError, match=f"no such table; .*{todo}"):
+    with pytest.raises(TableNotFoundError, match=f"no such table. .*{todo}"):
         Location(str(lake)).open(table)
-    with pytest.raises(TableNotFoundError, match=f"no such table; .*{todo}"):
+    with pytest.raises(TableNotFoundError, match=f"no such table. .*{todo}"):
         Store(Lake(str(lake)), {}, lake / "cache").open(table)

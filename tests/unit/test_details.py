@@ -15,14 +15,14 @@ from hypothesis import given, strategies as st
 from lakehouse.core import display
 from lakehouse.report import csv_files, tables
 from lakehouse.report.evidence import Question, Rows
-from lakehouse.report.facts import record_keys
+from lakehouse.report.facts import fields
 from lakehouse.report.facts.fields import Bounds
 from lakehouse.report.facts.owners.owner_accounts import add_owners
 from lakehouse.report.facts.report_record import Report
 from lakehouse.report.figures import length
 from lakehouse.report.resources import templates
 from lakehouse.report.tables import contents
-from lakehouse.report.tables.details import details, sections
+from lakehouse.report.tables.section import details, sections
 from lakehouse.report.tables.table_spec import MOST, Cell, Column, Listing, TableSpec
 from tests import sample_facts
 from tests.page_reader import Node, read
@@ -73,7 +73,7 @@ def rows(table: Listing) -> list[dict[str, str]]:
 
 def drawn(detail: Detail) -> Node:
     """The tables as the page has them."""
-    macros: Any = templates("lakehouse.report").get_template("details.html.j2").module
+    macros: Any = templates("lakehouse.report.page").get_template("details.html.j2").module
     return read("".join(str(macros.listing(table)) for table in detail.tables))
 
 
@@ -109,14 +109,14 @@ def test_question_with_wrong_key_fails_at_import(key: str) -> None:
 
 
 def test_bounds_and_inner_records_have_keys() -> None:
-    record_keys.check(Shop, ("open_us", "open_low_us", "open_high_us", "team", "stock.open_us"))
+    fields.check_keys(Shop, ("open_us", "open_low_us", "open_high_us", "team", "stock.open_us"))
 
 
 @pytest.mark.parametrize("spec", specs(), ids=lambda spec: spec.rows.path)
 def test_rows_of_table_have_its_record(spec: TableSpec) -> None:
     record: Any = Report
     for key in spec.rows.path.split("."):
-        record = record_keys.keys(record)[key]
+        record = fields.keys_of(record)[key]
     assert record is spec.rows.record
 
 
@@ -461,7 +461,7 @@ def test_details_have_no_raw_figures(facts: Any) -> None:
 
 def test_fleet_is_small() -> None:
     found = made(sample_facts.fleet())
-    macros: Any = templates("lakehouse.report").get_template("details.html.j2").module
+    macros: Any = templates("lakehouse.report.page").get_template("details.html.j2").module
     size = sum(
         len(str(macros.listing(table)).encode()) for one in found.values() for table in one.tables
     )

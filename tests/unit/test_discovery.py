@@ -24,7 +24,7 @@ ADMIN = {"bootstrap": "kafka:9092", "libs": "/opt/kafka/libs"}
 
 
 class FakeCluster:
-    """Says who is in the cluster; None: does not answer."""
+    """Brokers of a cluster. None: no response."""
 
     def __init__(self) -> None:
         self.hosts: dict[int, str] | None = {1: "kafka-1", 2: "kafka-2"}
@@ -40,7 +40,7 @@ class FakeCluster:
 
 
 class FakeProcesses:
-    """Says which node a process at an address is."""
+    """Node IDs of processes by address."""
 
     def __init__(self) -> None:
         self.nodes: dict[str, str] = {}
@@ -170,8 +170,8 @@ def test_each_target_of_a_file_sd_is_a_source(processes: FakeProcesses, tmp_path
     assert names(found.found(config)) == ["broker-1"]
     wrong = {
         "{": "kafka.json:1:2: not YAML",
-        '[{"targets": "kafka-1"}]': r"kafka.json is no file_sd: \[0\].targets: Expected `array`",
-        '[{"targets": ["kafka-1:none"]}]': "kafka.json is no file_sd: Port",
+        '[{"targets": "kafka-1"}]': r"not a file_sd file: \[0\].targets: Expected `array`",
+        '[{"targets": ["kafka-1:none"]}]': "kafka.json is not a file_sd file: Port",
         '[{"targets": [], "targets": []}]': "kafka.json:1:18: duplicate key 'targets'",
     }
     for text, told in wrong.items():

@@ -10,7 +10,7 @@ from typing import Any, Final
 import pytest
 
 from lakehouse.core import display
-from lakehouse.report.facts import saved
+from lakehouse.report.facts import report_json
 from tests import sample_facts
 
 FACTS: Final = json.loads(
@@ -112,7 +112,7 @@ def test_saved_facts_of_format_1_still_open(tmp_path: Path) -> None:
     del old["incidents"]
     file = tmp_path / "report.json"
     file.write_text(json.dumps(old), encoding="utf-8")
-    facts = saved.load(file)
+    facts = report_json.load(file)
     assert (facts["format"], facts["changes"]) == (2, changes)
     assert facts["changes_omitted"] == {"leader_change": 7}
     assert "events" not in facts
@@ -125,4 +125,4 @@ def test_saved_events_without_a_name_or_instant_are_refused(tmp_path: Path, key:
     file = tmp_path / "report.json"
     file.write_text(json.dumps(facts), encoding="utf-8")
     with pytest.raises(Exception, match="no facts of a report"):
-        saved.load(file)
+        report_json.load(file)

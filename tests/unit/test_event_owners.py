@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any, Final
 
-from lakehouse.report.facts import saved
+from lakehouse.report.facts import report_json
 from lakehouse.report.facts.owners import one_team
 from lakehouse.report.facts.owners.owner_accounts import add_owners
 from lakehouse.report.owners import load
@@ -68,7 +68,7 @@ def test_the_events_of_a_team_add_up_to_the_bad_time_of_its_subjects(tmp_path: P
 
 
 def test_no_name_of_another_team_is_left(tmp_path: Path) -> None:
-    text = saved.text({key: facts(tmp_path, "data")[key] for key in ("events", "incidents")})
+    text = report_json.text({key: facts(tmp_path, "data")[key] for key in ("events", "incidents")})
     assert not [name for name in ("orders", "clicks", "nightly", "archive") if name in text]
 
 

@@ -18,9 +18,8 @@ from lakehouse.core.spans import length
 from lakehouse.core.subjects import Subject
 from lakehouse.engines.engine import ask
 from lakehouse.engines.local_engine import LocalEngine
-from lakehouse.gold import brokers_away, causes, event_kinds, events, incidents
-from lakehouse.gold.brokers_away import Away
-from lakehouse.gold.causes import Change
+from lakehouse.gold import causes, events, incidents
+from lakehouse.gold.causes import Away, Change
 from lakehouse.gold.events import Event, Key
 from lakehouse.report.facts.events import event_uses
 from lakehouse.slo.sla_statement import Statement, Times
@@ -136,11 +135,11 @@ def test_kinds_in_sql_are_those_in_python() -> None:
         "kafka.partition.upload_tier_lag", "kafka.topic.remote_copy.errors",
     ]  # fmt: skip
     engine = LocalEngine(Lake("."))
-    kind, of = event_kinds.sql()
+    kind, of = events.kind_sql()
     rows = pa.table({"metric": names})
     sql = f"SELECT metric, {kind} AS kind, {of} AS of_kind FROM {{rows}} r"  # noqa: S608 - ours
     found = {metric: (kind, of) for metric, kind, of in ask(engine, sql, rows=rows)}
-    assert found == {name: event_kinds.kind_of(name) for name in names}
+    assert found == {name: events.kind_of(name) for name in names}
 
 
 # Causes
@@ -156,7 +155,7 @@ def event(start: int, end: int, *topics: str, kind: str = "availability") -> Eve
 
 
 def cause(one: Event, *failures: tuple[Any, ...], restarts: Any = ()) -> causes.Cause:
-    away = brokers_away.away(failures, ((name, at * SECOND) for name, at in restarts))
+    away = causes.away(failures, ((name, at * SECOND) for name, at in restarts))
     (judged,) = causes.judged([one], away)
     return judged.cause
 
@@ -196,7 +195,7 @@ def test_a_broker_that_answers_another_family_is_not_away(other: str, is_away: i
         dict(zip(names, (*row[:3], *(one * SECOND for one in row[3:6]), row[6]), strict=True))
         for row in rows
     ])  # fmt: skip
-    found = brokers_away.read(engine, table, None, ["min_isr", "quotas"])
+    found = causes.read_away(engine, table, None, ["min_isr", "quotas"])
     assert len(found) == is_away
 
 
@@ -236,9 +235,7 @@ def test_the_nearest_is_named_and_the_others_stand_beside_it() -> None:
 
 
 def test_restarts_one_after_the_other_are_one_rolling_restart() -> None:
-    away = brokers_away.away(
-        [gone(f"broker-{n}", n * 360, n * 360 + 90, "down") for n in (1, 2, 3)], ()
-    )
+    away = causes.away([gone(f"broker-{n}", n * 360, n * 360 + 90, "down") for n in (1, 2, 3)], ())
     found = causes.judged([event(n * 360 + 5, n * 360 + 95) for n in (1, 2, 3)], away)
     (one,) = found
     assert (one.cause.kind, one.cause.sources) == (
@@ -255,14 +252,14 @@ def test_a_rolling_restart_has_at_most_ten_minutes_between_brokers(
 ) -> None:
     starts = [1000, 1000 + 90 + pauses[0], 1000 + 180 + sum(pauses)]
     failures = [gone(f"broker-{n}", at, at + 90, "down") for n, at in enumerate(starts)]
-    away = brokers_away.away(failures, ())
+    away = causes.away(failures, ())
     found = causes.judged([event(at + 5, at + 95) for at in starts], away)
     assert len(found) == events_found
 
 
 def test_one_broker_that_crashes_again_and_again_is_no_rolling_restart() -> None:
     failures = [gone("broker-1", at, at + 90, "down") for at in (1000, 1400, 1800)]
-    away = brokers_away.away(failures, ())
+    away = causes.away(failures, ())
     found = causes.judged([event(at + 5, at + 95) for at in (1000, 1400, 1800)], away)
     assert [one.cause.kind for one in found] == ["restarted"] * 3
 
@@ -288,7 +285,7 @@ def test_without_a_broker_the_metadata_says_what_changed() -> None:
 
 
 def test_a_known_broker_stays_the_cause_beside_changes() -> None:
-    away = brokers_away.away([gone("broker-2", 990, 1080, "down")], ())
+    away = causes.away([gone("broker-2", 990, 1080, "down")], ())
     (one,) = causes.judged([event(1000, 1100, "orders")], away)
     changes = [Change("leader_change", "orders", None, 3, 990 * SECOND),
                Change("config_change", "orders", None, 1, 990 * SECOND)]  # fmt: skip
@@ -424,5 +421,5 @@ def test_parts_of_a_total_add_up_to_it(seed: int) -> None:
 
 
 def test_spans_of_a_broker_that_are_close_together_are_one() -> None:
-    away = brokers_away.away([gone("broker-1", 0, 10), gone("broker-1", 35, 40)], ())
+    away = causes.away([gone("broker-1", 0, 10), gone("broker-1", 35, 40)], ())
     assert away == [Away("broker-1", 0, 40 * SECOND, is_restart=False, error="refused")]

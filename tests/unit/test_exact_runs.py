@@ -1,4 +1,4 @@
-"""An exact history: its runs are the history itself, whatever happens to the agent meanwhile."""
+"""Exact history: its runs equal the history, whatever happens to the agent."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import given, settings, strategies as st
 from collector.agent import plan
 from collector.config import loader
 from collector.encoding.encoder import Encoder, SealedRows
-from collector.encoding.family import HOLD_US
+from collector.encoding.exact_family import HOLD_US
 from collector.model import Answer, Identity, Moment, Notice, Reading, Scrape, Series
 from collector.sources.metadata_log.history import expand
 from collector.spool import journal
@@ -126,7 +126,7 @@ steps = st.lists(
 
 @given(steps)
 @settings(max_examples=400)
-def test_runs_are_the_history_whatever_happens_to_the_agent(plan: list[Step]) -> None:
+def test_exact_runs_equal_history_after_any_fault(plan: list[Step]) -> None:
     encoder, sealed = Encoder(WINDOW), list[SealedRows]()
     state, entries = msgspec.msgpack.encode(encoder), list[bytes]()
     history: list[tuple[int, Values | None]] = []
@@ -165,7 +165,7 @@ def test_runs_are_the_history_whatever_happens_to_the_agent(plan: list[Step]) ->
 
 @given(steps)
 @settings(max_examples=100)
-def test_accounts_say_ok_for_just_what_is_known(plan: list[Step]) -> None:
+def test_scrape_log_is_ok_for_known_time_only(plan: list[Step]) -> None:
     encoder, at_us, known_us = Encoder(WINDOW), T0, 0
     for number, step in enumerate(plan):
         encoder.record(told(at_us, step.values))
@@ -177,15 +177,15 @@ def test_accounts_say_ok_for_just_what_is_known(plan: list[Step]) -> None:
     assert all(one.end <= at_us for one in accounts)
 
 
-def test_time_after_the_last_record_is_not_known() -> None:
+def test_time_after_last_moment_is_unknown() -> None:
     encoder = Encoder(WINDOW)
     encoder.record(told(T0, {P[0]: 1.0}))
     encoder.record(told(T0 + 7 * S, {P[0]: 1.0}))
     assert spans([encoder.flush(T0 + 60 * S)]) == {P[0]: [(T0, T0 + 7 * S, 1.0)]}
 
 
-def test_a_silent_log_keeps_its_own_windows_open_and_nobody_elses() -> None:
-    """A broker was dead for half an hour; its log then tells what it had missed."""
+def test_silent_log_keeps_only_its_own_windows_open() -> None:
+    """A broker was down for half an hour. Its log then has the missing history."""
     encoder = Encoder(WINDOW)
     other = Series("other")
 
@@ -210,7 +210,7 @@ def test_a_silent_log_keeps_its_own_windows_open_and_nobody_elses() -> None:
     assert spans([late])[P[0]] == [(T0, T0 + 900 * S, 0.0), (T0 + 900 * S, T0 + 1800 * S, 1.0)]
 
 
-def test_after_an_hour_of_silence_sealing_goes_on_and_the_failure_is_in_the_account() -> None:
+def test_silent_hour_seals_and_logs_failure() -> None:
     encoder = Encoder(WINDOW)
     encoder.record(told(T0, {P[0]: 0.0}))
     encoder.record(told(T0 + 30 * S, {P[0]: 0.0}))
@@ -230,7 +230,7 @@ def test_after_an_hour_of_silence_sealing_goes_on_and_the_failure_is_in_the_acco
     assert spans([encoder.flush(resumed + S)]) == {P[0]: [(resumed, resumed + S, 1.0)]}
 
 
-def test_days_that_are_told_at_once_are_sealed_on_the_way() -> None:
+def test_days_of_history_are_sealed_in_parts() -> None:
     encoder = Encoder(WINDOW)
     encoder.record(told(T0, {P[0]: 0.0}))
     answer = Answer(
@@ -241,16 +241,17 @@ def test_days_that_are_told_at_once_are_sealed_on_the_way() -> None:
     )  # fmt: skip
     sealed, most = [], 0
     for scrape in expand(Scrape("f", T0, T0, T0, INTERVAL, "ok", BROKER, answer)):
+        closed = encoder.before(scrape)
+        if closed is not None:
+            sealed.append(closed)
         encoder.record(scrape)
         most = max(most, len(encoder.families["f"].exact_pieces.pieces))
-        if encoder.holds_much():
-            sealed.append(encoder.seal_exact())
     assert most < 100, "of 4,320 windows"
     sealed.append(encoder.flush(T0 + 3 * 86_400 * S))
     assert spans(sealed) == {P[0]: [(T0, T0 + 3 * 86_400 * S, 0.0)]}
 
 
-def test_a_family_that_is_new_goes_on_where_the_others_were() -> None:
+def test_new_family_continues_at_end_of_others() -> None:
     encoder = Encoder(WINDOW)
     assert encoder.recorded_until_us("f") == 0
     ordinary = Answer((Reading("other", "gauge"),), 0)
@@ -258,7 +259,7 @@ def test_a_family_that_is_new_goes_on_where_the_others_were() -> None:
     assert encoder.recorded_until_us("f") == T0
 
 
-def test_an_attempt_becomes_its_moments_and_what_counts_once_stands_in_the_last() -> None:
+def test_scrape_becomes_moments_with_counts_in_last() -> None:
     notice = Notice("metadata_log_truncated", Series(""), "7@1", "end")
     moments = (
         Moment(T0, None),
@@ -279,13 +280,13 @@ def test_an_attempt_becomes_its_moments_and_what_counts_once_stands_in_the_last(
 
 
 @pytest.mark.parametrize("exact", [True, False])
-def test_an_answer_without_moments_is_nothing_new_if_it_tells_a_history(*, exact: bool) -> None:
+def test_history_without_moments_records_nothing(*, exact: bool) -> None:
     told_now = Answer((Reading(METRIC, "gauge", exact=exact),), 0)
     attempt = Scrape("f", T0, T0, T0, INTERVAL, "ok", BROKER, told_now)
     assert list(expand(attempt)) == ([] if exact else [attempt])
 
 
-def test_a_journal_entry_holds_only_what_changed() -> None:
+def test_journal_entry_has_only_changes() -> None:
     encoder = Encoder(WINDOW)
     many: Values = {Series(METRIC, "t", number): 0.0 for number in range(2_000)}
     first = told(T0, many)
@@ -299,7 +300,7 @@ def test_a_journal_entry_holds_only_what_changed() -> None:
 
 
 def bronze(spool: Spool) -> list[tuple[int, int, float]]:
-    """When P[0] was seen, and how, in all batches that wait."""
+    """Return the intervals and values of P[0] in all undelivered batches."""
     rows = []
     for number in range(1, spool.last_number + 1):
         (sealed,) = spool.waiting(0)
@@ -319,9 +320,7 @@ def bronze(spool: Spool) -> list[tuple[int, int, float]]:
 
 
 @pytest.mark.parametrize("stopped", ["in order", "by a kill"])
-def test_an_agent_that_was_away_for_hours_records_what_was_then(
-    tmp_path: Path, stopped: str
-) -> None:
+def test_agent_down_for_hours_records_missed_history(tmp_path: Path, stopped: str) -> None:
     """Its keeper may seal before the broker, which starts with it, has fetched the log."""
     away = 5 * 3600 * S
 
@@ -358,7 +357,7 @@ def test_an_agent_that_was_away_for_hours_records_what_was_then(
     ("settings_", "name"),
     [({}, "under_min_isr"), ({"metadata_log": {"enabled": False}}, "under_min_isr.log")],
 )
-def test_the_log_takes_the_names_only_where_it_is_read(
+def test_log_metrics_have_final_names_only_if_read(
     settings_: dict[str, object], name: str, role: str
 ) -> None:
     parsed = loader.parse(

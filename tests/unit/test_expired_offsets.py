@@ -1,4 +1,4 @@
-"""KIP-490: bounds on what expired before a group had read it."""
+"""Bounds of offsets that expired before a group read them (KIP-490)."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_loss_of_a_group_missing_from_a_listing_is_delayed() -> None:
 
 
 def test_a_topic_made_again_is_another_topic() -> None:
-    """The same name, another id: its offsets begin at zero, and the old ones say nothing of it."""
+    """A topic with the same name and another ID starts at offset zero."""
     state = NonConsumed()
     state.advance(replace(read(900, 800, 900), topic_ids={"t": "old"}))
     made_again = replace(read(None, 0, None), topic_ids={"t": "new"})

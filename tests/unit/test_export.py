@@ -131,7 +131,7 @@ def test_a_client_without_an_id_and_one_whose_id_is_empty_are_two() -> None:
 
 def test_two_metrics_of_one_name_are_refused_with_both() -> None:
     rows = [{"metric": one, "topic": "t", "value_mean": 1.0} for one in ("a.b.c", "a.b_c")]
-    with pytest.raises(LakehouseError, match=r"a\.b_c and a\.b\.c would have the same name"):
+    with pytest.raises(LakehouseError, match=r"a\.b_c and a\.b\.c have the same Prometheus name"):
         told(tables.TOPICS, *rows)
 
 
@@ -226,7 +226,7 @@ def test_a_file_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
 
 
 def test_where_nothing_can_be_written_it_says_so(tmp_path: Path) -> None:
-    with pytest.raises(LakehouseError, match="choose a file that can be written"):
+    with pytest.raises(LakehouseError, match="Choose a writable file"):
         export.write_lines(["x"], tmp_path / "no" / "x.csv", "nothing")
 
 

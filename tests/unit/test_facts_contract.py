@@ -10,7 +10,7 @@ from typing import Annotated, Any, NamedTuple, get_args
 import pytest
 
 from lakehouse.report import csv_files
-from lakehouse.report.facts import json_schema
+from lakehouse.report.facts import report_json
 from lakehouse.report.facts.fields import Bounds, Known, Means, columns, fields_of, keys, nested
 from lakehouse.report.facts.report_record import Report
 from lakehouse.report.owners import LABELS
@@ -115,7 +115,7 @@ def test_columns_of_a_nested_record_have_its_name_and_meaning() -> None:
 
 
 def test_schema_accepts_the_golden_report_and_refuses_another() -> None:
-    schema = json.loads(json_schema.text())
+    schema = json.loads(report_json.schema_text())
     facts = json.loads(GOLDEN.read_text(encoding="utf-8"))
     assert [*wrong(facts, schema)] == []
     tampered = {**facts, "cluster": 5, "week": {"iso": "W47", "time_zone": "UTC"}}

@@ -11,7 +11,7 @@ from lakehouse.core import lake as lakes
 from lakehouse.core.periods import Period
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.report.facts import build
-from lakehouse.report.facts.answers import with_answers
+from lakehouse.report.facts.report_record import with_answers
 from lakehouse.report.tables import requests
 from lakehouse.rollup.plan import Wanted
 from lakehouse.rollup.run import rollup
@@ -81,7 +81,7 @@ TIE: Final = "\u00a0"
 
 def requests_of(facts: Any) -> Detail:
     """The section of the page on requests."""
-    found = requests.SECTION.detail(facts)
+    found = requests.REQUESTS.detail(facts)
     assert found is not None
     return found
 

@@ -1,4 +1,4 @@
-"""Upload lag that a topic holds back on purpose is no bad time (KIP-1241, Kafka 4.4)."""
+"""Upload lag that a topic holds back on purpose is not bad time (KIP-1241, Kafka 4.4)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 import pytest
 
 from collector import catalogue
-from collector.agent.held_uploads import HeldUploads
+from collector.agent.removed_values import HeldUploads
 from collector.model import Answer, Reading, Series
 from collector.sources.admin.readings import holds_uploads_back
 from lakehouse.tables import FLAG_KNOWN_WRONG
@@ -52,7 +52,7 @@ def told(*topics: str, by_admin: bool = True) -> HeldUploads:
         (HeldUploads(by_admin=False), None, {"held", "late", "done"}, False),
     ],
 )
-def test_a_lag_that_is_held_back_is_unknown(
+def test_held_back_lag_is_unknown(
     held: HeldUploads, version: str | None, left: set[str], *, flagged: bool
 ) -> None:
     assert lags(held, version) == ({topic: TOPICS[topic] for topic in left}, flagged)
@@ -70,7 +70,7 @@ def test_a_lag_that_is_held_back_is_unknown(
         (None, None, "true", False),
     ],
 )
-def test_settings_say_who_holds_uploads_back(
+def test_topic_settings_determine_held_uploads(
     ms: str | None, size: str | None, tiered: str, *, expected: bool
 ) -> None:
     settings = {"remote.copy.lag.ms": ms, "remote.copy.lag.bytes": size}
@@ -88,7 +88,7 @@ def test_settings_say_who_holds_uploads_back(
         ("kafka.topic.remote_delete_lag.segments", "KAFKA-21098"),
     ],
 )
-def test_what_kafka_4_4_repaired_is_no_longer_wrong(metric: str, issue: str) -> None:
+def test_lag_fixed_in_kafka_4_4_is_not_flagged(metric: str, issue: str) -> None:
     known = [one for one in TIERED.metric(metric).known_wrong if issue in one.reason]
     assert [one.covers("4.3.1") for one in known] == [True]
     assert [one.covers("4.4.0") for one in known] == [False]

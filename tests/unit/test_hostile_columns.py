@@ -195,7 +195,7 @@ def test_forget_with_hostile_columns_renames_everywhere(hostile: Path) -> None:
 
 def test_name_with_nul_is_refused_in_one_line(lake: Path) -> None:
     hostile_columns.add(lake, tables.SUBJECTS, "nul\0")
-    with pytest.raises(TableSchemaError, match=r"column nul\\u0000 has a NUL"):
+    with pytest.raises(TableSchemaError, match=r"column nul\\u0000 contains a NUL"):
         rows(lake, tables.SUBJECTS)
     result = CliRunner().invoke(main, ["export", str(lake), "subjects", "--format", "csv"])
     assert (result.exit_code, result.output.count("\n")) == (1, 1)

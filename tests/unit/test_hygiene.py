@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 from lakehouse.core.subjects import Subject
 from lakehouse.report.facts.fields import to_json
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.facts.kafka.hygiene import (
+from lakehouse.report.facts.sections.hygiene import (
     Hygiene,
     clients_near_quota,
     groups_overtaken,
@@ -20,7 +20,7 @@ from lakehouse.report.facts.kafka.hygiene import (
     suggested_quota,
     unused_quotas,
 )
-from lakehouse.report.facts.kafka.throttling import quota_in_force, quotas
+from lakehouse.report.facts.sections.throttling import quota_in_force, quotas
 from lakehouse.report.page.page import render
 from tests import sample_facts
 from tests.page_reader import read

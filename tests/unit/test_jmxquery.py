@@ -152,7 +152,7 @@ def test_no_java_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
         source.identify()
     monkeypatch.delenv("JAVA_HOME")
     monkeypatch.setenv("PATH", "/nowhere")
-    with pytest.raises(ConfigError, match="no Java found"):
+    with pytest.raises(ConfigError, match="Java is missing"):
         JmxquerySource(Expected("broker"), Jmxquery(1))
 
 

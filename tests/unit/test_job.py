@@ -18,19 +18,21 @@ def test_it_takes_the_arguments_of_the_process(
 ) -> None:
     monkeypatch.setattr("sys.argv", ["jmxlake-job", "rollup", "--help"])
     main()
-    assert "Bring gold up to date" in capsys.readouterr().out
+    assert "Update gold tables from bronze" in capsys.readouterr().out
 
 
 def test_one_that_failed_is_an_exception_that_says_where_to_look(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    with pytest.raises(JobFailedError, match=r"^jmxlake rollup ended with 1; its last line above"):
+    with pytest.raises(
+        JobFailedError, match=r"^jmxlake rollup failed with exit code 1\. See the reason above"
+    ):
         main(["rollup", "/nowhere"])
     assert capsys.readouterr().err == (
-        "jmxlake: /nowhere: no such folder; give the lake that the agents write to\n"
+        "jmxlake: /nowhere: no such folder. Use the lake that the agents write to\n"
     )
 
 
 def test_one_that_was_called_wrongly_is_an_exception_too() -> None:
-    with pytest.raises(JobFailedError, match=r"^jmxlake without a command ended with 2"):
+    with pytest.raises(JobFailedError, match=r"^jmxlake without a command failed with exit code 2"):
         main([])

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, strategies as st
 
 from lakehouse.core.periods import HOUR_US
-from lakehouse.report.facts.answers import with_answers
 from lakehouse.report.facts.fields import Bounds, bounds_json
-from lakehouse.report.facts.key_figures import compared
+from lakehouse.report.facts.key_figures import key_figures
 from lakehouse.report.facts.key_figures.key_figures import MOST, change_of
 from lakehouse.report.facts.owners.one_team import of_team
 from lakehouse.report.facts.owners.owner_accounts import add_owners
+from lakehouse.report.facts.report_record import with_answers
 from tests.unit.test_owners import loaded
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def facts(**given: Any) -> Facts:
 
 
 def with_figures(made: Facts) -> Facts:
-    return compared.with_figures(made, with_answers)
+    return key_figures.with_figures(made, with_answers)
 
 
 def figure(told: Facts, name: str) -> Facts:

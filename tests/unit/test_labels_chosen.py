@@ -75,7 +75,7 @@ def checked(folder: Path, match: str, **parts: str) -> tuple[int, list[dict[str,
     for labels in ("connector=orders-sink,task=0", "connector=x\\,y\\=z"):
         row = {"cluster": "c", "window_start": BASE, "metric": RUNS, "source": "client-1"}
         put(lake, tables.LABELLED, row | {"labels": labels})
-    call = ["objectives", "check", str(write(folder, match, **parts)), "--json"]
+    call = ["slo", "check", str(write(folder, match, **parts)), "--json"]
     ran = CliRunner().invoke(main, [*call, "--lake", str(lake)])
     assert ran.stdout, ran.output
     (one,) = json.loads(ran.stdout)["objects"]
@@ -107,7 +107,7 @@ def test_labels_of_the_metric_are_supported(tmp_path: Path) -> None:
         ("{conector: [a]}", "with that label; did you mean connector?"),
         ("{sorce: [a]}", "with that label; did you mean source?"),
         ("{queue: [a]}", "with that label; its labels are connector, task"),
-        ("{task: ['[9-0]']}", "a pattern has a range that ends before it begins"),
+        ("{task: ['[9-0]']}", "a pattern has a reversed range"),
     ],
 )
 def test_what_can_choose_no_series_is_refused(tmp_path: Path, match: str, said: str) -> None:
@@ -119,7 +119,7 @@ def test_what_can_choose_no_series_is_refused(tmp_path: Path, match: str, said: 
 
 def test_without_a_lake_no_label_is_known(tmp_path: Path) -> None:
     file = write(tmp_path, "{listener: [a]}", metric="kafka.broker.network_processor.idle")
-    ran = CliRunner().invoke(main, ["objectives", "check", str(file)])
+    ran = CliRunner().invoke(main, ["slo", "check", str(file)])
     assert ran.exit_code == 3
     assert "its labels are none yet: name a --lake, after a rollup" in ran.stdout
 

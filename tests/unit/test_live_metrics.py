@@ -1,4 +1,4 @@
-"""What an agent shows of Kafka in /metrics: what is wrong now, as far as it is known."""
+"""Kafka metrics in /metrics: the known problems of now."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ODD = 'c"\\\n\r\0\u2028\u202e\ud800{{ $labels }}' + "x" * 900
 
 
 class Stage:
-    """Answers that a test gives, and what is shown then."""
+    """Responses of a test, and the metrics shown for them."""
 
     def __init__(self, most: int = 5) -> None:
         self.at, self.lost = 100.0, dict[Series, float]()

@@ -18,10 +18,10 @@ from deltalake import DeltaTable, QueryBuilder
 from lakehouse import tables
 from lakehouse.core import lake as lakes
 from lakehouse.core.periods import Period, micros
-from lakehouse.engines import packets, replace_where
+from lakehouse.engines import packets
 from lakehouse.engines.engine import LeaseRow, ask
 from lakehouse.engines.local_engine import LocalEngine
-from lakehouse.engines.relation import select
+from lakehouse.engines.relation import before_date, in_clusters, select
 from lakehouse.engines.rollup_batches import Batch, Call, ClusterHour, HourSet, Versions
 from lakehouse.errors import (
     EngineError,
@@ -195,13 +195,13 @@ def test_rows_are_appended_and_replaced_by_a_predicate(engine: LocalEngine) -> N
     engine.define(tables.TOPICS)
     engine.write(tables.TOPICS, topic_rows(0, 1, 2, 20))
     units = HourSet((CLUSTER, "it's"), (BASE + HOUR, BASE + 20 * HOUR))
-    engine.write(tables.TOPICS, topic_rows(20, observed=2), replace_where.of_units(units, "hour"))
+    engine.write(tables.TOPICS, topic_rows(20, observed=2), units.condition("hour"))
     assert topics(engine) == [(0, 1), (2, 1), (20, 2)]
     with pytest.raises(EngineError):
-        engine.write(tables.TOPICS, topic_rows(5), replace_where.of_units(units, "hour"))
+        engine.write(tables.TOPICS, topic_rows(5), units.condition("hour"))
     engine.write(tables.TOPICS, None)
     assert topics(engine) == [(0, 1), (2, 1), (20, 2)], "no rows, and none to replace"
-    engine.write(tables.TOPICS, None, replace_where.before((BASE + 20 * HOUR).date()))
+    engine.write(tables.TOPICS, None, before_date((BASE + 20 * HOUR).date()))
     assert topics(engine) == [(20, 2)]
 
 
@@ -224,7 +224,7 @@ def test_a_column_that_came_later_is_null_in_older_rows(engine: LocalEngine) -> 
     assert (row["first_seen"], row["attributes"]) == (5, [("m", 1.0)])
     assert row["attribute_instants"] is row["rack"] is None
     new = arrow_types.rows(arrow_types.of_table(tables.SUBJECTS), [(*values, {"m": 7}, "a")])
-    engine.write(tables.SUBJECTS, new, replace_where.of_clusters((CLUSTER,)))
+    engine.write(tables.SUBJECTS, new, in_clusters((CLUSTER,)))
     (row,) = rows(engine, tables.SUBJECTS)
     assert (row["attribute_instants"], row["rack"]) == ([("m", 7)], "a")
 
@@ -237,7 +237,7 @@ def test_a_table_with_the_comments_of_another_version_takes_rows_and_keeps_them(
         engine.define(replace(table, columns=told))
     engine.write(tables.TOPICS, topic_rows(0, 1))
     units = HourSet((CLUSTER,), (BASE + HOUR,))
-    engine.write(tables.TOPICS, topic_rows(1, observed=2), replace_where.of_units(units, "hour"))
+    engine.write(tables.TOPICS, topic_rows(1, observed=2), units.condition("hour"))
     assert topics(engine) == [(0, 1), (1, 2)]
     assert engine.swap(LeaseRow(), LeaseRow("a", until=1), first=True)
     for table in (tables.TOPICS, tables.LEASE):
@@ -285,11 +285,11 @@ def test_a_table_that_changed_meanwhile_is_a_lost_lease(
     engine.define(tables.TOPICS)
     engine.write(tables.TOPICS, topic_rows(0))
     stale = engine.open(tables.TOPICS)
-    units = replace_where.of_units(HourSet((CLUSTER,), (BASE,)), "hour")
+    units = HourSet((CLUSTER,), (BASE,)).condition("hour")
     engine.write(tables.TOPICS, topic_rows(0, observed=2), units)
     with monkeypatch.context() as patched:
         patched.setattr(type(engine), "open", lambda *_: stale)
-        with pytest.raises(LeaseLostError, match="meanwhile"):
+        with pytest.raises(LeaseLostError, match="at the same time"):
             engine.write(tables.TOPICS, topic_rows(0, observed=3), units)
     assert topics(engine) == [(0, 2)]
 
@@ -419,7 +419,7 @@ def test_a_catalog_is_for_spark(tmp_path: Path) -> None:
 
 
 def test_what_is_wrong_with_a_table_is_one_line(engine: LocalEngine) -> None:
-    with pytest.raises(TableNotFoundError, match="run jmxlake rollup first"):
+    with pytest.raises(TableNotFoundError, match="Run jmxlake rollup first"):
         engine.rows(tables.TOPICS)
     with pytest.raises(EngineError, match=r"DuckDB: .*nothing") as caught:
         engine.collect(select("SELECT r.nothing FROM {r} r", r=engine.rows(tables.RUNS)))
@@ -491,8 +491,8 @@ def given(
     )
     program, told = replace(programs.program(300, BASE, (), {}), describing=(METRIC,)), []
     batch = Batch(units, calls, 6, at)
-    made = engine.compute(batch, program, "batch 1 of 1", told.append)
-    assert made.staged == {}
+    with engine.compute(batch, program, "batch 1 of 1", told.append) as made:
+        assert made.staged == {}
     rows = sum(one.runs.num_rows for one in seen)
     assert [one.part for one in told] == list(range(1, batch.parts + 1))
     assert told[-1][:4] == ("batch 1 of 1", batch.parts, batch.parts, rows)

@@ -1,4 +1,4 @@
-"""The log: whoever speaks, a line is a line and has event, level and time."""
+"""The log: every line has event, level and time, for every writer."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def said(*, as_json: bool, level: str = "info") -> list[str]:
 def test_every_line_is_json_with_event_level_and_time() -> None:
     lines = [json.loads(line) for line in said(as_json=True)]
     assert [line["event"] for line in lines] == [
-        "ours of two lines", "Job y raised", "a thread ended"
+        "ours of two lines", "Job y raised", "thread_died"
     ]  # fmt: skip
     assert [line["level"] for line in lines] == ["warning", "error", "error"]
     for line in lines:
@@ -46,12 +46,12 @@ def test_every_line_is_json_with_event_level_and_time() -> None:
     assert lines[0]["what"] == "x\x1b[2J"
 
 
-def test_what_is_below_the_level_is_not_said() -> None:
+def test_lower_level_is_not_logged() -> None:
     assert len(said(as_json=True, level="debug")) == 4
     assert len(said(as_json=True, level="error")) == 2
 
 
-def test_an_unexpected_error_is_traced_call_by_call_for_who_asks() -> None:
+def test_unexpected_error_is_traced_at_debug() -> None:
     code = """
 from collector.telemetry import logs
 logs.configure(as_json=True, level="debug")
@@ -68,7 +68,7 @@ except KeyError as error: logs.trace(error)
     assert "a value" not in ran.stderr
 
 
-def test_who_speaks_to_a_full_disk_goes_on() -> None:
+def test_log_on_full_disk_is_ignored() -> None:
     code = """
 from collector.telemetry import logs
 logs.configure(as_json=False)
@@ -84,7 +84,7 @@ print("goes on")
     assert ran.stdout == "goes on\n"
 
 
-def test_for_people_it_is_a_line_each_too() -> None:
+def test_text_log_has_one_line_per_event() -> None:
     lines = said(as_json=False)
     assert len(lines) == 3
     assert "\x1b" not in "".join(lines)

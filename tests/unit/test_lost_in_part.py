@@ -27,7 +27,7 @@ from lakehouse.core.periods import Period
 from lakehouse.engines.gold_reader import subjects
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.facts.kafka import consumer_groups
+from lakehouse.report.facts.sections import consumer_groups
 from lakehouse.rollup.plan import Wanted
 from lakehouse.rollup.run import rollup
 from lakehouse.slo.openslo import objective_files
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from collector.encoding.closed_runs import Run
-    from lakehouse.report.facts.kafka.consumer_groups import LostOffsets
+    from lakehouse.report.facts.sections.consumer_groups import LostOffsets
 
 S = 1_000_000
 WINDOW = 30 * S
@@ -103,7 +103,7 @@ def total(runs: Iterable[Run], metric: str) -> float:
 
 
 def unknown_us(runs: Iterable[Run]) -> int:
-    """For how long between the first and the last answer nothing is known of the loss."""
+    """Return the time between the first and the last response in which the loss is unknown."""
     of_high = [one for one in runs if one.series.metric == HIGH]
     known = sum(one.end - one.start for one in of_high if one.value is not None)
     return max(one.end for one in of_high) - min(one.start for one in of_high) - known
@@ -213,7 +213,7 @@ def test_spool_of_the_version_before_keeps_its_baselines() -> None:
 
 @pytest.mark.edge(1)
 def test_lake_of_an_agent_that_dropped_a_loss_has_a_gap() -> None:
-    """What tells a report that 2,098 is the least: no run of the group over that time."""
+    """The group has no run in that time, so a report states 2,098 as the minimum."""
     table = deltalake.DeltaTable(f"tests/lakes/lost_in_part/{tables.RUNS.path}")
     runs = duckdb.read_parquet(table.file_uris()).filter(
         f"metric = '{HIGH}' and \"group\" = 'slow-readers' and partition = 0"
@@ -224,7 +224,7 @@ def test_lake_of_an_agent_that_dropped_a_loss_has_a_gap() -> None:
 
 
 def lost(lake: Path, period: Period) -> dict[tuple[str, int], LostOffsets]:
-    """What a report says, by group and partition."""
+    """Return the report's lost offsets by group and partition."""
     engine = LocalEngine(lakes.at(str(lake)))
     objectives = tuple(one for one in objective_files.load() if one.name == "lost-before-read")
     rollups.prepare(lake)

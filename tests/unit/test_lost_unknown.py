@@ -1,4 +1,4 @@
-"""Offsets lost before read: while a loss is unknown, what is known of it is "at least"."""
+"""Unread data loss: the known part of an unknown loss is a minimum ("at least")."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lakehouse.core.periods import Period
 from lakehouse.engines.gold_reader import subjects
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.facts.kafka import consumer_groups
+from lakehouse.report.facts.sections import consumer_groups
 from lakehouse.rollup.plan import Wanted
 from lakehouse.rollup.run import rollup
 from lakehouse.slo.openslo import objective_files
@@ -22,7 +22,7 @@ from tests.lake_builder import BASE, CLUSTER, Batch, micros
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from lakehouse.report.facts.kafka.consumer_groups import LostOffsets
+    from lakehouse.report.facts.sections.consumer_groups import LostOffsets
 
 END = 1200
 Run = tuple[float, float, float | None]

@@ -147,10 +147,8 @@ def test_a_table_beyond_its_budget_of_files_is_told() -> None:
     days = [one for back in range(3_100) for one in files(1, TODAY - back * DAY, 9 * DAY)]
     left = plan(state(files=days), NOW, 4_000).not_done
     assert len(left) == 1
-    assert left[0].startswith("3100 live files will be left")
+    assert left[0].startswith("3100 live files will remain")
 
 
 def test_commits_of_unknown_engines_are_told() -> None:
-    assert plan(state(), NOW, 400, 2).not_done == (
-        "2 commits do not name the engine that wrote them",
-    )
+    assert plan(state(), NOW, 400, 2).not_done == ("2 commits without the name of an engine",)

@@ -66,7 +66,7 @@ def coverage(spool: Spool) -> list[tuple[Any, ...]]:
     return told(spool, tables.SCRAPES, "source", "outcome", "start", "end")
 
 
-def test_one_window_of_several_sources_is_one_batch_and_each_row_is_of_its_own(
+def test_window_of_several_sources_is_one_batch(
     spool: Spool,
 ) -> None:
     record = recorder(spool)
@@ -89,7 +89,7 @@ def test_one_window_of_several_sources_is_one_batch_and_each_row_is_of_its_own(
     assert record.last_window == (T0, {"m": 2})
 
 
-def test_a_source_that_never_answered_holds_up_no_window(spool: Spool) -> None:
+def test_unanswered_source_delays_no_window(spool: Spool) -> None:
     record = recorder(spool)
     record.record(failed("broker-2", 1))
     for second in range(0, 100, 10):
@@ -99,7 +99,7 @@ def test_a_source_that_never_answered_holds_up_no_window(spool: Spool) -> None:
     assert set(clusters) == {("broker-1", "cluster"), ("broker-2", "cluster")}, "as configured"
 
 
-def test_each_source_continues_after_a_start_as_it_was(tmp_path: Path) -> None:
+def test_each_source_continues_after_start(tmp_path: Path) -> None:
     with Spool(tmp_path / "spool.db", 1 << 20) as spool:
         record = recorder(spool)
         for second in (0, 10, 20):
@@ -117,7 +117,7 @@ def test_each_source_continues_after_a_start_as_it_was(tmp_path: Path) -> None:
     ]
 
 
-def test_a_source_that_goes_is_known_until_its_last_attempt_and_may_come_back(
+def test_removed_source_ends_at_last_scrape_and_can_return(
     spool: Spool,
 ) -> None:
     record = recorder(spool)
@@ -135,7 +135,7 @@ def test_a_source_that_goes_is_known_until_its_last_attempt_and_may_come_back(
     assert told(spool, tables.EVENTS, "source", "kind", "at") == [("broker-2", "agent_start", 45)]
 
 
-def test_a_source_that_a_new_configuration_leaves_out_is_sealed_at_the_start(
+def test_source_removed_before_start_is_sealed_at_start(
     tmp_path: Path,
 ) -> None:
     with Spool(tmp_path / "spool.db", 1 << 20) as spool:
@@ -152,7 +152,7 @@ def test_a_source_that_a_new_configuration_leaves_out_is_sealed_at_the_start(
     assert found == [("broker-1", "ok", 0, 20), ("broker-1", "ok", 30, 45)], "no time twice"
 
 
-def test_a_change_of_sources_that_cannot_be_kept_changes_nothing(
+def test_unwritable_change_of_sources_has_no_effect(
     spool: Spool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     record = recorder(spool)
@@ -172,7 +172,7 @@ def test_a_change_of_sources_that_cannot_be_kept_changes_nothing(
     assert ("broker-2", "ok", 10, 25) in coverage(spool)
 
 
-def test_what_is_of_the_agent_is_an_event_of_each_source_also_of_the_first_to_be_found(
+def test_agent_event_is_written_for_each_source(
     spool: Spool,
 ) -> None:
     record = recorder(spool, {})
@@ -190,7 +190,7 @@ def test_what_is_of_the_agent_is_an_event_of_each_source_also_of_the_first_to_be
     ]
 
 
-def test_a_full_spool_says_to_each_source_what_it_dropped(tmp_path: Path) -> None:
+def test_full_spool_writes_event_for_each_source(tmp_path: Path) -> None:
     with Spool(tmp_path / "spool.db", 1) as spool:
         record = recorder(spool)
         for second in range(0, 200, 10):
@@ -201,7 +201,7 @@ def test_a_full_spool_says_to_each_source_what_it_dropped(tmp_path: Path) -> Non
     assert record.dropped_batches
 
 
-def test_a_spool_of_an_agent_that_knew_one_source_alone_goes_on(tmp_path: Path) -> None:
+def test_spool_of_version_with_one_source_continues(tmp_path: Path) -> None:
     """State and journal as they were kept then."""
     with Spool(tmp_path / "spool.db", 1 << 20) as spool:
         encoder = Encoder(WINDOW)

@@ -1,13 +1,16 @@
-"""Handing memory back: pages of libraries go, what a process changed in a mapped file stays."""
+"""Memory of the process: measurement, freed memory and garbage collection."""
 
 from __future__ import annotations
 
-import ctypes
+import gc
 import mmap
 import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+from collector.agent.agent import Agent
+from collector.spool.recorder import Recorder
+from collector.spool.spool import Spool
 from collector.telemetry import memory
 
 if TYPE_CHECKING:
@@ -15,81 +18,65 @@ if TYPE_CHECKING:
 
     import pytest
 
-_LIBRARIES = """
-from pathlib import Path
+_MIB = 1 << 20
+_S = 1_000_000
+_FREED = """
 from collector.telemetry import memory
-import deltalake
 
-def resident_kb():
-    status = Path("/proc/self/status").read_text()
-    return int(status.partition("RssFile:")[2].split()[0])
-
+before = memory.anonymous_bytes()
+blocks = [bytearray(b"x" * 10_000) for _ in range(5_000)]  # below malloc's limit for mmap
+blocks = blocks[::50]  # without trim, malloc keeps the holes between these
+assert memory.anonymous_bytes() - before > 40_000_000
 memory.trim()
-memory.SETTLED_SECONDS = 0.0
-before = resident_kb()
-memory.trim()
-print(before - resident_kb())
-assert not deltalake.DeltaTable.is_deltatable("/nowhere")
+print(memory.anonymous_bytes() - before)
 """
 
 
-def test_pages_of_libraries_are_no_longer_resident() -> None:
-    command = [sys.executable, "-c", _LIBRARIES]
-    ran = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert int(ran.stdout) > 10_000
+def test_pages_of_files_are_resident_and_not_anonymous(tmp_path: Path) -> None:
+    file = tmp_path / "library"
+    file.write_bytes(b"-" * 32 * _MIB)
+    anonymous, resident = memory.anonymous_bytes(), memory.resident_bytes()
+    with (
+        file.open("rb") as opened,
+        mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as mapped,
+    ):
+        assert {mapped[at] for at in range(0, len(mapped), mmap.PAGESIZE)} == {ord("-")}
+        assert memory.resident_bytes() - resident > 24 * _MIB
+        assert memory.anonymous_bytes() - anonymous < 8 * _MIB
 
 
-_LOADED = """
-import ctypes, shutil, sys, threading
-from pathlib import Path
-from collector.telemetry import memory
-
-loader = ctypes.CDLL(None)  # other than ctypes, it lets other threads of Python go on
-loader.dlopen.restype = loader.dlsym.restype = ctypes.c_void_p
-loader.dlsym.argtypes = ctypes.c_void_p, ctypes.c_char_p
-loader.dlclose.argtypes = (ctypes.c_void_p,)
-
-def load(name):
-    for number in range(150):
-        copy = Path(sys.argv[2]) / f"{name}-{number}.so"
-        shutil.copy(sys.argv[1], copy)
-        library = loader.dlopen(bytes(copy), 2)
-        version = loader.dlsym(library, b"OpenSSL_version")
-        assert ctypes.CFUNCTYPE(ctypes.c_char_p, ctypes.c_int)(version)(0)
-        copy.unlink()
-        loader.dlclose(library)
-
-threads = [threading.Thread(target=load, args=(name,)) for name in "ab"]
-for thread in threads:
-    thread.start()
-while any(thread.is_alive() for thread in threads):
-    memory.trim()
-"""
+def test_changed_pages_are_anonymous() -> None:
+    before = memory.anonymous_bytes()
+    with mmap.mmap(-1, 32 * _MIB, flags=mmap.MAP_PRIVATE) as mapped:
+        mapped[:] = b"x" * len(mapped)
+        assert memory.anonymous_bytes() - before > 24 * _MIB
 
 
-def test_a_library_that_is_being_loaded_keeps_what_the_loader_changed(tmp_path: Path) -> None:
-    """As Java loads its own at their first use, in any thread."""
-    import _ssl  # noqa: PLC0415
-
-    linked = subprocess.run(["ldd", _ssl.__file__], capture_output=True, text=True, check=True)
-    (library,) = (line.split()[2] for line in linked.stdout.splitlines() if "libcrypto" in line)
-    subprocess.run([sys.executable, "-c", _LOADED, library, str(tmp_path)], check=True, timeout=120)
+def test_trim_returns_freed_memory() -> None:
+    ran = subprocess.run([sys.executable, "-c", _FREED], capture_output=True, text=True, check=True)
+    assert int(ran.stdout) < 10_000_000
 
 
-def test_changed_pages_of_a_mapped_file_are_kept(
+class _SetClock:
+    def __init__(self) -> None:
+        self.now_us = 0
+
+    def wall_us(self) -> int:
+        return self.now_us
+
+    def steady_us(self) -> int:
+        return self.now_us
+
+
+def test_garbage_is_collected_once_a_minute(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file = tmp_path / "library"
-    file.write_bytes(b"-" * mmap.PAGESIZE * 2)
-    with file.open("r+b") as opened:
-        mapped = mmap.mmap(opened.fileno(), 0, flags=mmap.MAP_PRIVATE)
-    mapped[0:7] = b"changed"
-    start = ctypes.c_void_p(ctypes.addressof(ctypes.c_char.from_buffer(mapped)))
-    libc = ctypes.CDLL(None, use_errno=True)
-    assert libc.mprotect(start, ctypes.c_size_t(len(mapped)), mmap.PROT_READ) == 0
-
-    memory.trim()
-    monkeypatch.setattr(memory, "SETTLED_SECONDS", 0.0)
-    memory.trim()
-
-    assert mapped[0:8] == b"changed-"
+    collected, clock = list[int](), _SetClock()
+    monkeypatch.setattr(gc, "collect", lambda: collected.append(clock.now_us // _S))
+    with Spool(tmp_path / "spool.db", _MIB) as spool:
+        recorder = Recorder(spool, {"broker-1": None}, 300 * _S, {}, "hash")
+        agent = Agent([], recorder, lambda: 0, 30 * _S, clock)
+        for second in range(0, 200, 2):  # as the main loop
+            clock.now_us = second * _S
+            agent._collect_garbage()
+    assert collected == [60, 120, 180]

@@ -41,9 +41,7 @@ def checked(folder: Path, *options: str, **parts: Any) -> tuple[int, dict[str, A
     """The exit code, and what is said of the only SLO."""
     parts = {"level": "source", "op": "lte", "value": 0, **parts}
     (folder / "mine.yaml").write_text(SLO.format(**parts))
-    ran = CliRunner().invoke(
-        main, ["objectives", "check", str(folder / "mine.yaml"), "--json", *options]
-    )
+    ran = CliRunner().invoke(main, ["slo", "check", str(folder / "mine.yaml"), "--json", *options])
     assert ran.stdout, ran.output
     (one,) = json.loads(ran.stdout)["objects"]
     return ran.exit_code, one
@@ -111,7 +109,7 @@ def test_a_lake_knows_the_metrics_that_its_agents_read(tmp_path: Path) -> None:
 
 
 def test_every_shipped_objective_has_a_metric_of_the_catalogue() -> None:
-    ran = CliRunner().invoke(main, ["objectives", "check"])
+    ran = CliRunner().invoke(main, ["slo", "check"])
     assert (ran.exit_code, ran.stdout.splitlines()[-1]) == (
         0,
         f"{1 + len(objective_files.load())} supported",
@@ -120,7 +118,7 @@ def test_every_shipped_objective_has_a_metric_of_the_catalogue() -> None:
 
 def test_the_shipped_objectives_are_written_to_a_folder_once(tmp_path: Path) -> None:
     folder = tmp_path / "mine"
-    call = ["objectives", "init", str(folder), "--optional"]
+    call = ["slo", "init", str(folder), "--optional"]
     first = CliRunner().invoke(main, call)
     assert first.exit_code == 0, first.output
     names = {objective.name for objective in objective_files.load(folder)}
@@ -134,5 +132,5 @@ def test_the_shipped_objectives_are_written_to_a_folder_once(tmp_path: Path) -> 
     again = CliRunner().invoke(main, call)
     assert (again.exit_code, again.stdout) == (0, "")
     assert "0.5" in mine.read_text("utf-8")
-    checked = CliRunner().invoke(main, ["objectives", "check", str(folder)])
+    checked = CliRunner().invoke(main, ["slo", "check", str(folder)])
     assert checked.exit_code == 0, checked.output

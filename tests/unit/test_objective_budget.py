@@ -13,8 +13,8 @@ from lakehouse.core.periods import HOUR_US, Period
 from lakehouse.core.subjects import Subject
 from lakehouse.report.facts.objectives.budget import STATUSES, with_budgets
 from lakehouse.report.facts.objectives.verdicts import objective as row_of
-from lakehouse.slo.budget_left import left_by_hour
 from lakehouse.slo.sla_statement import Counts, Statement, Times
+from lakehouse.slo.sums import left_by_hour
 
 if TYPE_CHECKING:
     from lakehouse.core.objective import Unknown

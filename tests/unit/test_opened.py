@@ -94,7 +94,7 @@ def test_what_delta_rs_cannot_open_spark_reads_and_a_line_says_so(
         said: list[str] = []
         assert engine_of(one, {}, said.append) == spark
         (line,) = said
-        assert line.startswith("Spark reads this lake, for delta-rs cannot: ")
+        assert line.startswith("Spark reads this lake, because delta-rs cannot: ")
         assert why in line
 
 
@@ -145,4 +145,4 @@ def test_what_only_spark_can_says_what_to_install(lake: lakes.Lake, arguments: l
     )  # fmt: skip
     assert ran.returncode == 1
     line = ran.stderr.splitlines()[-1]
-    assert line.startswith("jmxlake: pyspark is missing: install jmxlake[lakehouse]")
+    assert line.startswith("jmxlake: pyspark is missing: install jmxlake[spark]")

@@ -15,7 +15,7 @@ from hypothesis import given, settings, strategies as st
 from lakehouse.cli.main import main
 from lakehouse.core.yaml_nodes import Finding, MalformedError, documents, number, truth
 from lakehouse.errors import ObjectiveError
-from lakehouse.slo.calendar import corrections, maintenance
+from lakehouse.slo.calendar import maintenance, report_calendar
 from lakehouse.slo.openslo import objective_files, schema
 from lakehouse.slo.openslo.objective_files import FileObject, read
 
@@ -109,7 +109,7 @@ def changed(old: str, new: str, text: str = MINE) -> str:
 
 
 def run(*words: str) -> Result:
-    return CliRunner().invoke(main, ["objectives", *words])
+    return CliRunner().invoke(main, ["slo", *words])
 
 
 _METRICS = "spec.indicator.spec.ratioMetric"
@@ -455,4 +455,5 @@ def test_what_the_docs_show_can_be_done(tmp_path: Path):
     assert len(maintenance.load(tmp_path / "planned.yaml")) == 1
     (agreed,) = [block for block in blocks if block.startswith("corrections:")]
     (tmp_path / "agreed.yaml").write_text(agreed, "utf-8")
-    assert [len(part) for part in corrections.load(tmp_path / "agreed.yaml")] == [1, 0]
+    loaded = report_calendar.load_corrections(tmp_path / "agreed.yaml")
+    assert [len(part) for part in loaded] == [1, 0]

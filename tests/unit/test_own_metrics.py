@@ -21,9 +21,10 @@ from lakehouse.core.periods import Period, instant
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.errors import TableNotFoundError
 from lakehouse.report import owners
-from lakehouse.report.facts import answers, build, other_metrics
+from lakehouse.report.facts import build, report_record
 from lakehouse.report.facts.owners.one_team import of_team
 from lakehouse.report.facts.owners.owner_accounts import add_owners
+from lakehouse.report.facts.sections import other_metrics
 from lakehouse.report.page.page import render
 from lakehouse.rollup.plan import Wanted
 from lakehouse.rollup.run import rollup
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
     from lakehouse.core.objective import Objective
 
-FACTS = Path(other_metrics.__file__).parent
+FACTS = Path(other_metrics.__file__).parents[1]
 NAME = re.compile(r'"(kafka\.[a-z0-9_]+(?:\.[a-z0-9_]+)+)"')
 SUBJECTS: dict[str, dict[str, Any]] = {
     "partition": {"topic": "t", "partition": 0},
@@ -98,7 +99,7 @@ def test_each_metric_that_is_collected_by_default_is_shown(tmp_path: Path) -> No
     assert shown == {
         name
         for name in default
-        if not other_metrics.is_shown(name, answers.shown()) and name not in describing()
+        if not other_metrics.is_shown(name, report_record.shown()) and name not in describing()
     }
     assert shown
 
@@ -111,12 +112,12 @@ def test_what_another_section_shows_is_not_shown_twice() -> None:
     assert [
         name
         for name in sorted(named - describing())
-        if not other_metrics.is_shown(name, answers.shown())
+        if not other_metrics.is_shown(name, report_record.shown())
     ] == []
 
 
 def test_each_pattern_of_what_a_section_shows_fits_a_metric() -> None:
-    patterns = answers.shown()
+    patterns = report_record.shown()
     assert len(patterns) > 10
     names = [*known()]
     for pattern in patterns:
@@ -259,7 +260,7 @@ def test_gold_of_an_older_jmxlake_wants_a_rollup_first(tmp_path: Path) -> None:
     for table in (tables.LABELLED, tables.WINDOWS["labelled"]):
         shutil.rmtree(tmp_path / table.path)
     period = Period.of((micros(0), micros(3600)))
-    with pytest.raises(TableNotFoundError, match=r"gold/labelled.*run jmxlake rollup first"):
+    with pytest.raises(TableNotFoundError, match=r"gold/labelled.*Run jmxlake rollup first"):
         build.facts(LocalEngine(lakes.at(str(tmp_path))), objective_files.load(), period)
 
 

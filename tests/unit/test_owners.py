@@ -16,7 +16,7 @@ from lakehouse.report.facts.owners.owner_accounts import add_owners
 from lakehouse.report.owners import Owner, Prices
 from lakehouse.report.page.page import render
 from lakehouse.report.summary.summarize import summarize
-from lakehouse.report.tables.details import details
+from lakehouse.report.tables.section import details
 from tests import sample_facts
 from tests.page_reader import read
 from tests.trend_facts import facts_of, subject as trend_of
@@ -242,7 +242,7 @@ def test_a_group_makes_no_topic_of_another_team_its_own(facts: sample_facts.Fact
 
 
 def test_no_such_team_and_no_owners_are_one_line(facts: sample_facts.Facts):
-    with pytest.raises(OwnersError, match="those that do: payments, storage"):
+    with pytest.raises(OwnersError, match="teams with subjects: payments, storage"):
         of_team(facts, "sales")
     with pytest.raises(OwnersError, match="no owners; name their file"):
         of_team(sample_facts.demo(), "payments")

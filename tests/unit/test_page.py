@@ -123,7 +123,7 @@ def test_the_clock_is_of_the_zone_of_the_report():
 
 
 def test_a_zone_that_does_not_exist_is_one_line():
-    with pytest.raises(PeriodError, match="there is none here"):
+    with pytest.raises(PeriodError, match="is unknown on this machine"):
         render(sample_facts.demo() | {"time_zone": "<script>"})
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lakehouse.report.facts.fields import names_of, to_json
-from lakehouse.report.facts.objectives.restated import restated_figures
+from lakehouse.report.facts.objectives.verdicts import restated_figures
 from lakehouse.report.page.page import render
 from lakehouse.tables import SLA_FIGURES
 from tests import sample_facts

@@ -55,7 +55,7 @@ def answer(
     unders: float | None = None,
     ats: float | None = 0,
 ) -> Answer:
-    """An answer that agrees, but for what is given."""
+    """Return a response whose counts and partitions are equal except for the arguments."""
     led, under = frozenset(led), frozenset(under)
     shown = len(under & led) if unders is None else unders
     return Answer(
@@ -122,7 +122,7 @@ HIDES: Final = {
     "InSyncReplicasCount": (answer(()), "InSyncReplicasCount, which shows the leaders, is hidden"),
     "the one that is under": (answer(unders=1), "counts 1 .* and kafka.partition.under_min_isr"),
     "the one that is at": (answer(ats=3), "counts 3 .* and kafka.partition.at_min_isr shows 0"),
-    "LeaderCount": (answer(leaders=None), "LeaderCount is not shown"),
+    "LeaderCount": (answer(leaders=None), "LeaderCount is hidden"),
     "beans of followers as well": (answer(range(12)), "has 12"),
     "under, in a topic that is led": (answer(FOUR, under={0}, unders=4), "leads 8"),
 }
@@ -193,9 +193,9 @@ def moving(
 @pytest.mark.edge(5)
 @pytest.mark.parametrize("seed", range(20))
 def test_leaders_that_move_make_no_unknown_time(seed: int) -> None:
-    """Each answer may be taken in the middle of a move, of which some bring as many as go.
+    """Each response can be read during a move, and some moves keep the number of leaders.
 
-    None moves twice within three answers: that cannot be told from a partition that was hidden.
+    No leader moves twice within three responses: that looks like a hidden partition.
     """
     rng, led = random.Random(seed), EIGHT
     before: list[frozenset[int]] = []

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 from lakehouse.cli.main import main
 from lakehouse.cli.phases import Phase, about
-from lakehouse.engines.costs import PartDone, of_batch
+from lakehouse.engines.engine import Costs, PartDone
 from lakehouse.engines.packets import Cost
 from lakehouse.rollup.run import Done
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.slow
 _ROLLUP: Final = """
 import time
 from lakehouse.cli.phases import phase
-from lakehouse.rollup.remark import Remark
+from lakehouse.engines.engine import Remark
 from lakehouse.rollup.run import Done
 with phase("rollup") as shown:
     shown.step("feed: 48 hours in 2 batches")
@@ -131,12 +131,12 @@ def test_log_of_a_long_rollup_has_parts_and_costs() -> None:
     for part in range(1, 5):
         now[0] = (4, 6, 7, 15)[part - 1]
         running.step(PartDone("batch 1 of 1", part, 4, 25_000 * part))
-    running.watch(Done(48, 48, 100_000, 100_000, of_batch(costs)))
+    running.watch(Done(48, 48, 100_000, 100_000, Costs.of_parts(costs)))
     assert said == [
         "rollup: 0 of 48 hours, batch 1 of 1: 2 of 4 parts, 8,330 rows/s, about 5 s left",
         "rollup: 0 of 48 hours, batch 1 of 1: 4 of 4 parts, 6,660 rows/s, 15 s so far",
         "rollup: 48 of 48 hours, 6,660 rows/s, 15 s so far, 4 parts computed, "
-        "the slowest in 9.0 s (3.0 times the median), at most 400.0 MiB",
+        "the slowest in 9.0 s (3.0 times the median), peak memory 400.0 MiB",
     ], "the first line after 5 s, another one not within 5 s"
 
 
@@ -149,7 +149,7 @@ def test_phase_that_fails_has_no_result() -> None:
 def test_help_tells_the_exit_codes_and_completion_is_a_script() -> None:
     for command in ("rollup", "verify"):
         told = CliRunner().invoke(main, [command, "--help"]).stdout
-        assert "Exits with " in told
+        assert "exits with " in " ".join(told.split())
         assert "with 3" in " ".join(told.split())
     for shell in ("bash", "zsh", "fish"):
         assert "_JMXLAKE_COMPLETE" in CliRunner().invoke(main, ["completion", shell]).stdout

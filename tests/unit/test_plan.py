@@ -1,4 +1,4 @@
-"""What a reload is said to have changed."""
+"""Changes that a reload reports."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def task(name: str, scraper: object, seconds: int = 10) -> Task:
     return Task(family, seconds * S, scraper, family.via)  # type: ignore[arg-type]
 
 
-def test_a_reload_names_families_and_sources_that_changed() -> None:
+def test_reload_reports_changed_families_and_sources() -> None:
     old, new = object.__new__(Scraper), object.__new__(Scraper)
     before = {"min_isr": task("min_isr", old), "quotas": task("quotas", old)}
     before["leaders"] = task("leaders", old)

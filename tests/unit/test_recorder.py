@@ -1,6 +1,6 @@
-"""The recorder: what is on disk is told, what is not is never told as what was before.
+"""The recorder: scrapes on disk are recorded once, and lost scrapes are unknown time.
 
-A limit of the kernel's on the size of files stands for the disk: SQLite's answer is a broken one's.
+A kernel limit on file size gives the same SQLite error as a broken disk.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def seconds(instant: str) -> float:
     return datetime.fromisoformat(instant).timestamp() - T0 / S
 
 
-def test_a_clock_set_back_just_before_the_stop_loses_no_window(spool: Spool) -> None:
+def test_clock_set_back_before_stop_loses_no_window(spool: Spool) -> None:
     record = recorder(spool)
     for second in range(7200, 7260, 10):
         record.record(scrape(second))
@@ -99,7 +99,7 @@ def test_a_clock_set_back_just_before_the_stop_loses_no_window(spool: Spool) -> 
     assert told(spool, tables.EVENTS, "kind", "at") == [("clock_step", 3660)]
 
 
-def test_what_was_recorded_before_the_clock_was_set_back_is_not_told_twice(
+def test_time_before_clock_set_back_is_recorded_once(
     tmp_path: Path,
 ) -> None:
     with Spool(tmp_path / "spool.db", 1 << 20) as spool:
@@ -118,10 +118,10 @@ def test_what_was_recorded_before_the_clock_was_set_back_is_not_told_twice(
     assert [run for run in runs if run[2] == 0.0] == [(100, 115, 0.0)]
 
 
-def test_nothing_is_known_between_the_last_attempt_of_an_agent_and_the_first_of_the_next(
+def test_time_between_two_agents_is_unknown(
     tmp_path: Path,
 ) -> None:
-    """A kill, a lost tail of the log and a loss of power look alike; what was seen is kept."""
+    """A kill, a lost tail of the log and a power loss look the same. Recorded scrapes are kept."""
     with Spool(tmp_path / "spool.db", 1 << 20) as spool:
         record = recorder(spool)
         for second, value in ((0, 0.0), (10, 0.0), (12, 5.0)):
@@ -136,8 +136,8 @@ def test_nothing_is_known_between_the_last_attempt_of_an_agent_and_the_first_of_
         assert told(spool, tables.SCRAPES, "start", "end", "scrapes") == [(0, 12, 3), (20, 25, 1)]
 
 
-def test_a_time_in_which_nothing_could_be_kept_is_unknown_and_said(tmp_path: Path) -> None:
-    """Once, and with what happened to the agent meanwhile; replayed alike after a kill."""
+def test_unwritable_time_is_unknown_with_event(tmp_path: Path) -> None:
+    """Once, with the agent's events of that time, and the same after a kill."""
     with Spool(tmp_path / "spool.db", 1 << 20) as spool:
         record = recorder(spool)
         for second in range(0, 60, 10):
@@ -166,7 +166,7 @@ def test_a_time_in_which_nothing_could_be_kept_is_unknown_and_said(tmp_path: Pat
     assert [seconds(instant) for instant in events[1][1:]] == [60, 3655]
 
 
-def test_a_clock_set_back_while_nothing_could_be_kept_is_noticed_afterwards(spool: Spool) -> None:
+def test_clock_set_back_while_unwritable_is_detected_later(spool: Spool) -> None:
     record = recorder(spool)
     for second in (7200, 7210):
         record.record(scrape(second))
@@ -186,7 +186,7 @@ def test_a_clock_set_back_while_nothing_could_be_kept_is_noticed_afterwards(spoo
     ]  # fmt: skip
 
 
-def test_attempts_of_several_sources_come_in_any_order_and_set_no_clock(spool: Spool) -> None:
+def test_scrapes_out_of_order_across_sources_are_no_clock_step(spool: Spool) -> None:
     record = recorder(spool)
     record.record(scrape(10, family="g"))
     with no_file_may_grow(), pytest.raises(SpoolError):
@@ -196,7 +196,7 @@ def test_attempts_of_several_sources_come_in_any_order_and_set_no_clock(spool: S
     assert [row[0] for row in told(spool, tables.EVENTS, "kind")] == ["spool_unwritable"]
 
 
-def test_a_new_agent_starts_though_its_start_could_not_be_kept_at_once(spool: Spool) -> None:
+def test_agent_with_unwritable_start_starts(spool: Spool) -> None:
     record = recorder(spool)
     with no_file_may_grow():
         for work in (
@@ -212,7 +212,7 @@ def test_a_new_agent_starts_though_its_start_could_not_be_kept_at_once(spool: Sp
 
 
 class FaultyEncoder:
-    """An encoder that has a fault which depends on what was read."""
+    """An encoder with an error for some readings."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         observe = Encoder._observe
@@ -225,7 +225,7 @@ class FaultyEncoder:
         monkeypatch.setattr(Encoder, "_observe", faulty)
 
 
-def test_an_answer_that_cannot_be_recorded_is_a_failed_attempt_and_spoils_no_other(
+def test_unrecordable_response_is_failed_scrape_only(
     spool: Spool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     record = recorder(spool)
@@ -249,7 +249,7 @@ def test_an_answer_that_cannot_be_recorded_is_a_failed_attempt_and_spoils_no_oth
 
 
 @pytest.mark.parametrize("what", ["raises", "garbage"])
-def test_a_journal_that_cannot_be_read_to_its_end_is_told_up_to_there(
+def test_damaged_journal_is_replayed_up_to_damage(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
     """An agent that died at each start, and kept with it what waited, was of no use to anybody."""
@@ -277,7 +277,7 @@ def test_a_journal_that_cannot_be_read_to_its_end_is_told_up_to_there(
     spool.close()
 
 
-def test_a_state_that_cannot_be_read_begins_anew_and_keeps_what_waits(tmp_path: Path) -> None:
+def test_unreadable_snapshot_restarts_and_keeps_batches(tmp_path: Path) -> None:
     path = tmp_path / "spool.db"
     with Spool(path, 1 << 20) as spool:
         record = recorder(spool)
@@ -292,7 +292,7 @@ def test_a_state_that_cannot_be_read_begins_anew_and_keeps_what_waits(tmp_path: 
         assert [row[0] for row in told(spool, tables.EVENTS, "kind")] == ["journal_unreadable"]
 
 
-def test_moments_of_a_history_are_kept_in_one_transaction(spool: Spool, tmp_path: Path) -> None:
+def test_moments_of_history_share_one_transaction(spool: Spool, tmp_path: Path) -> None:
     record = recorder(spool)
     with closing(sqlite3.connect(tmp_path / "spool.db")) as db:
         (before,) = db.execute("PRAGMA data_version").fetchone()
@@ -302,7 +302,7 @@ def test_moments_of_a_history_are_kept_in_one_transaction(spool: Spool, tmp_path
         assert db.execute("SELECT COUNT(*) FROM journal").fetchone() == (5,)
 
 
-def test_a_scrape_without_an_answer_is_an_entry_too(spool: Spool) -> None:
+def test_scrape_without_response_has_journal_entry(spool: Spool) -> None:
     record = recorder(spool)
     at = T0 + 10 * S
     why = "no answer in time"
@@ -313,8 +313,8 @@ def test_a_scrape_without_an_answer_is_an_entry_too(spool: Spool) -> None:
     assert journal.scrape_of(decoded, Encoder(WINDOW)) == failed
 
 
-def test_what_groups_lost_is_a_total_that_a_restart_keeps(tmp_path: Path) -> None:
-    """So that no counter begins anew with the agent; another cluster's begins at nothing."""
+def test_lost_offsets_total_survives_restart(tmp_path: Path) -> None:
+    """Counters do not restart with the agent. Counters of another cluster start at zero."""
     group, partition = Commit("g", "t", 0), Partition("t", 0)
 
     def read(second: int, start: int, of: Identity = BROKER) -> Scrape:

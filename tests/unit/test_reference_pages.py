@@ -74,7 +74,7 @@ def test_every_setting_is_told_with_its_type_default_and_meaning(name: str) -> N
     section = SECTIONS[name]
     assert [*configuration.meanings(section)] == [*section.__struct_fields__]
     headings = parts(configuration.text(), "##")
-    told = rows(headings[f"`{name}`" if name else "The whole file"])
+    told = rows(headings[f"`{name}`" if name else "Top level"])
     assert [row[0] for row in told] == [f"`{key}`" for key in section.__struct_fields__]
     assert all(len(row) == 4 and all(row) for row in told)
 
@@ -85,8 +85,8 @@ def test_every_setting_is_told_with_its_type_default_and_meaning(name: str) -> N
         ("`lake`", ["`commit_interval`", "duration", "`30s`"]),
         ("`spool`", ["`max_size`", "size", "`1GiB`"]),
         ("`health`", ["`port`", "whole number", "`9464`"]),
-        ("The whole file", ["`window`", "duration", "`5m`"]),
-        ("The whole file", ["`source`", "a section", "*required*"]),
+        ("Top level", ["`window`", "duration", "`5m`"]),
+        ("Top level", ["`source`", "a section", "*required*"]),
         ("`source`", ["`node`", "whole number or text", "*required*"]),
         ("`source.jmx`", ["`user`", "text", "none"]),
         ("`source.jmx.tls`", ["`registry`", "`true` or `false`", "`true`"]),
@@ -121,7 +121,7 @@ def test_traps_are_told() -> None:
         url_encoded=("user",), known_wrong=(wrong,), replaces="a.c",
     )  # fmt: skip
     told = list(metrics.traps(metric))
-    assert told[0] == "from Kafka 3.7.0 on, before 4.2.0: stays as it was."
+    assert told[0] == "Kafka 3.7.0 and later, before 4.2.0: stays as it was."
     assert len(told) == 5
     assert not list(metrics.traps(Metric(name="a.b", unit="1", description="")))
 
@@ -154,7 +154,7 @@ def test_every_command_and_option_is_told() -> None:
 
 
 @pytest.mark.parametrize(
-    ("markdown", "folder", "mended"),
+    ("markdown", "folder", "expected"),
     [
         ("[a](agent.md#lake)", "docs", "[a](agent.md#lake)"),
         ("[a](docs/agent.md#lake)", "", "[a](agent.md#lake)"),
@@ -166,9 +166,9 @@ def test_every_command_and_option_is_told() -> None:
     ],
 )
 def test_links_mean_on_the_site_what_they_mean_in_the_repository(
-    markdown: str, folder: str, mended: str
+    markdown: str, folder: str, expected: str
 ) -> None:
-    assert links.mended(markdown, folder) == mended
+    assert links.rewritten(markdown, folder) == expected
 
 
 def test_a_cell_cannot_break_its_table() -> None:

@@ -41,7 +41,7 @@ class Stage:
         self.path.write_text(yaml.safe_dump({**LAKE, "sources": list(sources), **sections}))
 
 
-def test_those_that_did_not_change_keep_their_connections(tmp_path: Path) -> None:
+def test_unchanged_sources_keep_connections(tmp_path: Path) -> None:
     stage = Stage(tmp_path / "agent.yaml", source(1), source(2), source(3))
     stage.configure(source(1), source(3, port=8779), source(4), source(5, role="controller"))
     made = stage.reload.plan()
@@ -67,19 +67,19 @@ def test_those_that_did_not_change_keep_their_connections(tmp_path: Path) -> Non
         ([source(1), {"node": 2, "jmx": {"port": 1}}], {}, "source.jmx.timeout"),
     ],
 )
-def test_what_takes_a_restart_takes_one_for_each_that_stays(
+def test_restart_only_keys_are_refused_for_each_source(
     sources: list[dict[str, Any]], sections: dict[str, Any], key: str, tmp_path: Path
 ) -> None:
     stage = Stage(tmp_path / "agent.yaml", source(1), source(2))
     stage.configure(*sources, **sections)
-    with pytest.raises(ConfigError, match=f"{key}: it has changed, which takes a restart"):
+    with pytest.raises(ConfigError, match=f"{key}: a change requires a restart of the agent"):
         stage.reload.plan()
 
 
-def test_what_is_found_is_another_plan_until_that_is_taken(
+def test_discovered_sources_are_new_plan_until_adopted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By a fake that says which node answers at an address."""
+    """A fake returns the node of an address."""
 
     class FakeProcess:
         def identify(self) -> Identity:

@@ -1,4 +1,4 @@
-"""A reload that is asked for while one is looked for: neither lost nor waited for."""
+"""A reload requested during a check is not lost and does not block."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def reload() -> Reload:
     return Reload(Path("agent.yaml"), nothing, nothing, {}, cast("Any", FakeDiscovery()))
 
 
-def test_each_look_tells_whether_one_was_asked_for_since_the_last() -> None:
+def test_wanted_is_true_once_per_request() -> None:
     one = reload()
     assert not one.wanted()
     one.want()
@@ -32,7 +32,7 @@ def test_each_look_tells_whether_one_was_asked_for_since_the_last() -> None:
     assert not one.wanted()
 
 
-def test_a_signal_in_the_middle_of_a_look_blocks_nobody() -> None:
+def test_signal_during_check_does_not_block() -> None:
     one, found = reload(), 0
     before = signal.signal(signal.SIGHUP, one.want)
     main = threading.main_thread().ident

@@ -8,7 +8,13 @@ import pytest
 from hypothesis import given, strategies as st
 
 from lakehouse.report.facts.fields import Bounds, Unread, to_json
-from lakehouse.report.facts.kafka.remote_reads import INDEXES, Cost, RemoteReadCounts, cost, costs
+from lakehouse.report.facts.sections.remote_reads import (
+    INDEXES,
+    Cost,
+    RemoteReadCounts,
+    cost,
+    costs,
+)
 
 FIELDS = RemoteReadCounts._fields
 AMOUNTS = st.integers(0, 10**9).map(float)

@@ -62,9 +62,9 @@ def test_a_teams_report_is_one_command(saved: str, tmp_path: Path):
     [
         (["--team", "storage"], "these facts have no owners"),
         (["--owners", "/nowhere.yaml"], "/nowhere.yaml: No such file"),
-        (["--week", "2026-W47"], "leave out --week"),
-        (["--cluster", "x", "--gold", "a.b"], "leave out --gold, --cluster"),
-        (["--html", "/proc/nobody/page.html"], "choose a file that can be written"),
+        (["--week", "2026-W47"], "Omit --week"),
+        (["--cluster", "x", "--gold", "a.b"], "Omit --gold, --cluster"),
+        (["--html", "/proc/nobody/page.html"], "Choose a writable file"),
     ],
 )
 def test_what_cannot_be_is_one_line(saved: str, arguments: list[str], told: str):
@@ -97,4 +97,4 @@ def test_a_file_of_something_else_is_one_line(tmp_path: Path, content: str | byt
 def test_a_team_of_a_lake_needs_the_owners_before_spark_starts():
     done = run("s3://nowhere/lake", "--team", "storage")
     assert (done.exit_code, done.stdout) == (2, "")
-    assert "--team needs --owners" in done.stderr
+    assert "--team requires --owners" in done.stderr

@@ -9,7 +9,7 @@ import pytest
 from lakehouse.core import periods
 from lakehouse.engines.gold_reader import is_hourly
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.facts.timelines import window_seconds
+from lakehouse.report.facts.sections.timelines import window_seconds
 
 NO_ENGINE: Any = None
 

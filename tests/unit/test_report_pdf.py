@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from lakehouse.cli.main import main
 from lakehouse.errors import PrintError
-from lakehouse.report import pdf
+from lakehouse.report.page import pdf
 from tests.waiting import wait_for
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""A spool restored from an old copy: what the original told meanwhile is not told twice."""
+"""A spool restored from an old copy: rows of the original are not delivered twice."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class FakeLake:
 
 
 class Session(NamedTuple):
-    """One run of an agent: how long, and in which of its scrapes the lake is there."""
+    """One run of an agent: its length, and the scrapes during which the lake is available."""
 
     scrapes: int
     lake_from: int
@@ -126,7 +126,7 @@ gaps = st.one_of(st.integers(0, 30 * S), st.integers(0, 400 * S))
 
 @given(sessions, sessions, st.lists(sessions, max_size=1), sessions, gaps, gaps)
 @settings(max_examples=30)
-def test_a_restored_copy_tells_nothing_a_second_time(
+def test_restored_copy_delivers_nothing_twice(
     before: Session, after: Session, offline: list[Session], last: Session, pause: int, gap: int
 ) -> None:
     with TemporaryDirectory(dir=MEMORY) as folder:
@@ -153,8 +153,8 @@ def test_a_restored_copy_tells_nothing_a_second_time(
         assert sum(row[ACCOUNT["scrapes"]] for row in accounts) <= attempts
 
 
-def test_a_history_that_was_read_before_the_copy_was_found_out_is_not_told(tmp_path: Path) -> None:
-    """Its answer was on the way: the original has told it, under a family that the copy lacks."""
+def test_history_read_before_detection_is_not_delivered(tmp_path: Path) -> None:
+    """The original delivered that response for a family that the copy lacks."""
     path, copy, lake = tmp_path / "spool.db", tmp_path / "copy.db", FakeLake()
     now_us = live(path, lake, Session(1, 0, orderly=False), T0)
     shutil.copy(path, copy)
@@ -171,7 +171,7 @@ def seen(lake: FakeLake, metric: str, first_us: int, last_us: int) -> int:
     )
 
 
-def test_what_the_copy_sees_once_it_is_found_out_is_told(tmp_path: Path) -> None:
+def test_scrapes_after_detection_are_delivered(tmp_path: Path) -> None:
     path, copy, lake = tmp_path / "spool.db", tmp_path / "copy.db", FakeLake()
     now_us = live(path, lake, Session(20, 0, orderly=False), T0)
     shutil.copy(path, copy)
@@ -188,7 +188,7 @@ def test_what_the_copy_sees_once_it_is_found_out_is_told(tmp_path: Path) -> None
     assert len(starts) == 2, "that of the copy is gone with all that it had seen"
 
 
-def test_an_agent_that_only_starts_again_loses_no_increase(tmp_path: Path) -> None:
+def test_restarted_agent_loses_no_increase(tmp_path: Path) -> None:
     path, lake = tmp_path / "spool.db", FakeLake()
     now_us = live(path, lake, Session(20, 99, orderly=False), T0)
     end_us = live(path, lake, Session(20, 10, orderly=True), now_us)

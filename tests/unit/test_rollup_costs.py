@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from lakehouse import tables
 from lakehouse.cli.main import main
 from lakehouse.core import lake as lakes
-from lakehouse.engines.costs import NO_COSTS, Costs, of_batch, together
+from lakehouse.engines.engine import Costs
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.engines.packets import Cost
 from tests.lake_builder import Batch
@@ -19,22 +19,22 @@ from tests.lake_builder import Batch
 if TYPE_CHECKING:
     from pathlib import Path
 
-batch_cost = of_batch([Cost(10, 2.0, 700), Cost(30, 1.0, 900), Cost(20, 4.0, 100)])
+batch_cost = Costs.of_parts([Cost(10, 2.0, 700), Cost(30, 1.0, 900), Cost(20, 4.0, 100)])
 
 
 def test_skew_is_the_slowest_part_by_the_median() -> None:
     assert Costs(3, 60, 7.0, 4.0, 2.0, 900) == batch_cost
-    assert of_batch([Cost(0, 0.5, 1)]).skew == 1.0
+    assert Costs.of_parts([Cost(0, 0.5, 1)]).skew == 1.0
 
 
 def test_a_rollup_has_the_sums_and_the_largest_of_its_batches() -> None:
-    second = of_batch([Cost(5, 9.0, 300)])
-    assert together([batch_cost, NO_COSTS, second]) == Costs(4, 65, 16.0, 9.0, 2.0, 900)
+    second = Costs.of_parts([Cost(5, 9.0, 300)])
+    assert Costs.of_batches([batch_cost, Costs(), second]) == Costs(4, 65, 16.0, 9.0, 2.0, 900)
 
 
 def test_nothing_computed_costs_nothing_known() -> None:
-    assert of_batch([]) == together([]) == together([NO_COSTS]) == NO_COSTS
-    assert set(NO_COSTS) == {None}, "unknown is not zero"
+    assert Costs.of_parts([]) == Costs.of_batches([]) == Costs.of_batches([Costs()]) == Costs()
+    assert set(Costs()) == {None}, "unknown is not zero"
 
 
 @pytest.mark.slow

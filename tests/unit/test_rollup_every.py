@@ -174,6 +174,18 @@ def test_failures_come_less_often_and_a_success_resets(capsys: pytest.CaptureFix
     assert [one["error"] for one in told] == ["s3://x: the store is away"] * 3, "turns 0, 1 and 3"
 
 
+def test_failure_of_the_last_pass_is_one_line(capsys: Any) -> None:
+    stop = threading.Event()
+
+    def fails() -> LocalEngine:
+        stop.set()  # as SIGTERM does
+        raise EngineError("s3://x: the store is away")
+
+    live(fails).serve(60, stop, as_json=False)
+    said = "jmxlake: rollup: s3://x: the store is away; stopped"
+    assert capsys.readouterr().err.splitlines() == [said]
+
+
 def test_waiting_is_bounded(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     def fails() -> LocalEngine:
         raise EngineError("away")
@@ -243,4 +255,4 @@ def test_a_lease_with_the_same_id_is_one_s_own(tmp_path: Path) -> None:
 def test_what_is_done_once_does_not_go_with_every(tmp_path: Path, once: list[str]) -> None:
     run = CliRunner().invoke(main, ["rollup", str(tmp_path), "--every", "1m", *once])
     assert run.exit_code == 2
-    assert "--every repeats a rollup" in run.stderr
+    assert "--every cannot be combined" in run.stderr

@@ -15,7 +15,7 @@ from collector.encoding.encoder import Encoder, SealedRows
 from collector.model import Answer, Identity, Reading, Scrape, Series
 from collector.sources.base.error_mapping import NOTHING_LISTENS
 from collector.spool import journal
-from lakehouse.report.facts_lookup import floor_us
+from lakehouse.report.figures import floor_us
 from lakehouse.tables import FLAG_GAP, FLAG_INCREASE
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def played(plan: list[Attempt]) -> list[Scrape]:
 
 @given(attempts)
 @settings(max_examples=300)
-def test_runs_and_members_give_back_every_sample(plan: list[Attempt]) -> None:
+def test_runs_and_members_restore_every_sample(plan: list[Attempt]) -> None:
     scrapes = played(plan)
     runs = unfold(encode(scrapes, scrapes[-1].answered_us + 1).runs)
     for scrape in scrapes:
@@ -130,7 +130,7 @@ def test_runs_and_members_give_back_every_sample(plan: list[Attempt]) -> None:
 
 @given(attempts)
 @settings(max_examples=300)
-def test_looks_that_leave_nothing_unknown_are_no_further_apart_than_the_floor(
+def test_sealing_checks_without_unknown_time_keep_interval(
     plan: list[Attempt],
 ) -> None:
     scrapes = played(plan)
@@ -143,7 +143,7 @@ def test_looks_that_leave_nothing_unknown_are_no_further_apart_than_the_floor(
             assert last - before.asked_us <= floor_us(INTERVAL, slowest)
 
 
-def test_an_agent_that_is_killed_leaves_that_much_and_nothing_is_unknown() -> None:
+def test_killed_agent_leaves_no_unknown_time() -> None:
     scrapes = [ok(T0, {P[0]: 0.0}, latency=S), ok(T0 + 26 * S, {P[0]: 0.0}, latency=S)]
     (whole,) = encode(scrapes, T0 + 27 * S, window=600 * S).runs
     assert (whole.start, whole.end) == (T0 + S, T0 + 27 * S)
@@ -152,7 +152,7 @@ def test_an_agent_that_is_killed_leaves_that_much_and_nothing_is_unknown() -> No
 
 @given(attempts)
 @settings(max_examples=300)
-def test_runs_cover_just_what_scrapes_vouch_for(plan: list[Attempt]) -> None:
+def test_runs_cover_exactly_scraped_time(plan: list[Attempt]) -> None:
     scrapes = played(plan)
     end = scrapes[-1].answered_us + 1
     vouched = dict.fromkeys(P, 0)
@@ -182,7 +182,7 @@ def test_runs_cover_just_what_scrapes_vouch_for(plan: list[Attempt]) -> None:
 
 @given(attempts)
 @settings(max_examples=200)
-def test_accounts_cover_the_same_time_as_runs(plan: list[Attempt]) -> None:
+def test_scrape_log_covers_same_time_as_runs(plan: list[Attempt]) -> None:
     scrapes = played(
         [a if a.values is None else a._replace(values={P[0]: 0.0}) for a in plan],
     )
@@ -194,7 +194,7 @@ def test_accounts_cover_the_same_time_as_runs(plan: list[Attempt]) -> None:
 
 @given(attempts, st.integers(0, 40))
 @settings(max_examples=200)
-def test_a_replayed_journal_gives_the_same_runs(plan: list[Attempt], killed_after: int) -> None:
+def test_replayed_journal_gives_same_runs(plan: list[Attempt], killed_after: int) -> None:
     scrapes = played(plan)
     whole, state = Encoder(WINDOW), msgspec.msgpack.encode(Encoder(WINDOW))
     entries = []
@@ -217,10 +217,10 @@ def test_a_replayed_journal_gives_the_same_runs(plan: list[Attempt], killed_afte
     st.lists(st.integers(1, 3 * S), min_size=60, max_size=60),
 )
 @settings(max_examples=300)
-def test_the_true_duration_lies_within_the_bounds(
+def test_true_duration_is_within_bounds(
     durations: list[int], phase: int, latencies: list[int]
 ) -> None:
-    """States alternate, each longer than two intervals, so that every incident is seen."""
+    """States alternate, each longer than two intervals, so that every incident is observed."""
     start = 1_700_000_000 * S
     changes = [start + phase + INTERVAL]
     for duration in durations:
@@ -246,7 +246,7 @@ def test_the_true_duration_lies_within_the_bounds(
     assert low <= truth <= high
 
 
-def test_healthy_partitions_fold_into_one_row_per_topic_and_window() -> None:
+def test_healthy_partitions_are_one_row_per_topic_and_window() -> None:
     partitions = {Series(METRIC, f"t{n % 3}", n): 0.0 for n in range(300)}
     scrapes = [ok(tick, partitions, 5) for tick in range(WINDOW, 2 * WINDOW, INTERVAL)]
     runs = encode(scrapes, 2 * WINDOW).runs
@@ -257,7 +257,7 @@ def test_healthy_partitions_fold_into_one_row_per_topic_and_window() -> None:
     assert len({run.members.hash for run in runs if run.members}) == 3
 
 
-def test_a_failed_attempt_ends_vouching_at_once() -> None:
+def test_failed_scrape_ends_coverage_at_once() -> None:
     sealed = encode([ok(0, {P[0]: 1.0}), failed(10 * S), ok(20 * S, {P[0]: 1.0})], 30 * S)
     assert spans(sealed.runs) == [(0, 10, 1.0), (20, 30, 1.0)]
     assert [(a.outcome, a.start // S, a.end // S) for a in sealed.accounts] == [
@@ -265,17 +265,17 @@ def test_a_failed_attempt_ends_vouching_at_once() -> None:
     ]  # fmt: skip
 
 
-def test_a_run_that_ends_in_a_gap_may_have_ended_since_the_last_scrape() -> None:
+def test_run_ending_in_gap_has_tail_to_last_scrape() -> None:
     runs = encode([ok(0, {P[0]: 1.0}), ok(10 * S, {P[0]: 1.0}), failed(20 * S)], 30 * S).runs
     assert [(run.start, run.end, run.lead, run.tail) for run in runs] == [(0, 20 * S, 0, 10 * S)]
 
 
-def test_silence_ends_vouching_after_the_longest_gap() -> None:
+def test_silence_ends_coverage_after_max_gap() -> None:
     runs = encode([ok(0, {P[0]: 0.0}), ok(50 * S, {P[0]: 0.0})], 55 * S).runs
     assert spans(runs) == [(0, 25, 0.0), (50, 55, 0.0)]
 
 
-def test_a_change_right_after_a_cut_shortens_the_piece_before_it_too() -> None:
+def test_change_after_window_start_shortens_previous_piece() -> None:
     scrapes = [ok(tick * S, {P[0]: 1.0 if tick < 60 else 0.0}) for tick in range(5, 70, 10)]
     bad = [run for run in encode(scrapes, 70 * S).runs if run.value == 1]
     assert [(run.start // S, run.end // S, run.scrapes, run.tail // S) for run in bad] == [
@@ -283,7 +283,7 @@ def test_a_change_right_after_a_cut_shortens_the_piece_before_it_too() -> None:
     ]  # fmt: skip
 
 
-def test_values_above_zero_that_follow_each_other_say_that_the_edge_is_none() -> None:
+def test_edge_between_positive_values_is_flagged() -> None:
     runs = encode([ok(0, {P[0]: 0.0}), ok(10 * S, {P[0]: 5.0}), ok(20 * S, {P[0]: 7.0}),
                    ok(30 * S, {P[0]: 0.0})], 31 * S).runs  # fmt: skip
     assert [(run.value, run.flags, run.lead // S, run.tail // S) for run in runs] == [
@@ -299,7 +299,7 @@ def closed(asked: int) -> Scrape:
     return dataclasses.replace(failed(asked), error=error)
 
 
-def test_a_process_that_started_later_was_not_there_while_its_port_was_closed() -> None:
+def test_closed_port_before_process_start_is_down() -> None:
     """A restart over a window's edge: the port is closed from 40 s on, the next JVM is of 87 s."""
     again = Identity("cluster", "1", "4.3.1", T0 + 87 * S)
     scrapes = [ok(T0 + at * S, {P[0]: 0.0}) for at in range(0, 40, 10)]
@@ -312,7 +312,7 @@ def test_a_process_that_started_later_was_not_there_while_its_port_was_closed() 
     ]  # fmt: skip
 
 
-def test_a_jvm_that_is_up_and_no_broker_yet_is_no_longer_down() -> None:
+def test_started_jvm_without_broker_is_not_down() -> None:
     again = Identity("cluster", "1", "4.3.1", T0 + 27 * S)
     not_yet = dataclasses.replace(failed(T0 + 30 * S), outcome="error", error="it is no broker")
     scrapes = [ok(T0, {P[0]: 0.0}), closed(T0 + 10 * S), closed(T0 + 20 * S), not_yet]
@@ -334,9 +334,7 @@ def test_a_jvm_that_is_up_and_no_broker_yet_is_no_longer_down() -> None:
     ],
     ids=["the same process", "refused otherwise", "it started before", "it never answered"],
 )
-def test_without_a_proof_a_source_that_refuses_may_have_been_up(
-    before: Any, fault: Any, started: int
-) -> None:
+def test_refusing_source_without_proof_is_not_down(before: Any, fault: Any, started: int) -> None:
     again = Identity("cluster", "1", "4.3.1", started)
     first = ok(T0 + 30 * S, {P[0]: 0.0}) if before is ok else before(T0 + 30 * S)
     scrapes = [first, fault(T0 + 40 * S), fault(T0 + 50 * S)]
@@ -345,7 +343,7 @@ def test_without_a_proof_a_source_that_refuses_may_have_been_up(
     assert {one.outcome for one in told} == {"ok", "refused"}
 
 
-def test_a_memory_counts_against_the_end_of_an_episode() -> None:
+def test_bean_memory_makes_end_uncertain() -> None:
     values = [None, 400.0, 500.0, 500.0, None]
     scrapes = [ok(n * 10 * S, {P[0]: value}) for n, value in enumerate(values)]
     runs = [run for run in encode(scrapes, 60 * S, memory_us=15 * S).runs if run.value]
@@ -354,8 +352,8 @@ def test_a_memory_counts_against_the_end_of_an_episode() -> None:
     assert sum(run.lead for run in runs) == 10 * S
 
 
-def test_a_bean_that_is_refreshed_now_and_then_shows_changes_late() -> None:
-    """It is written every 30 s: at 0, 30 and 60 s. What it says may be that much older."""
+def test_refreshed_bean_makes_change_uncertain() -> None:
+    """The MBean is refreshed at 0, 30 and 60 s, so its value can be 30 s old."""
     shown = {40: 7.0, 50: 7.0, 60: 7.0}
     scrapes = [ok(T0 + at * S, {P[0]: shown.get(at, 0.0)}) for at in range(0, 100, 10)]
     runs = encode(scrapes, T0 + 100 * S, refresh_us=30 * S).runs
@@ -365,8 +363,8 @@ def test_a_bean_that_is_refreshed_now_and_then_shows_changes_late() -> None:
     assert edges == [(40, 20), (0, 10)], "it may have begun at 0, and may have been over at 40"
 
 
-def test_a_wait_announced_for_longer_than_the_bean_remembers_may_go_on() -> None:
-    """One response is held back for 190 s at 5 s; the bean says so until 65 s, for a minute."""
+def test_announced_wait_beyond_bean_memory_is_uncertain() -> None:
+    """A response at 5 s is delayed for 190 s. The MBean shows it for a minute, until 65 s."""
     wait = dict.fromkeys(range(10, 70, 10), 190000.0)
     scrapes = [ok(T0 + at * S, {P[0]: wait.get(at)}) for at in range(0, 260, 10)]
     sealed = encode(scrapes, T0 + 260 * S, memory_us=60 * S)
@@ -378,7 +376,7 @@ def test_a_wait_announced_for_longer_than_the_bean_remembers_may_go_on() -> None
     assert sum(run.end - run.start - run.tail for run in waits) == 0, "it may have been shorter"
 
 
-def test_an_announced_wait_outlasts_an_outage_and_ends_with_the_next_wait() -> None:
+def test_announced_wait_survives_outage_until_next_wait() -> None:
     scrapes = [
         ok(T0, {P[0]: None}),
         ok(T0 + 10 * S, {P[0]: 190_000.0}),
@@ -397,7 +395,7 @@ def test_an_announced_wait_outlasts_an_outage_and_ends_with_the_next_wait() -> N
     ]  # fmt: skip
 
 
-def test_counters_tell_increases_in_the_window_of_the_later_scrape() -> None:
+def test_counter_increase_is_in_window_of_later_scrape() -> None:
     counts = {40: 100.0, 50: 103.0, 60: 110.0, 70: 110.0}
     scrapes = [ok(at * S, {P[0]: count}, kind="counter") for at, count in counts.items()]
     runs = encode(scrapes, 80 * S).runs
@@ -405,7 +403,7 @@ def test_counters_tell_increases_in_the_window_of_the_later_scrape() -> None:
     assert all(run.flags == (FLAG_INCREASE,) for run in runs)
 
 
-def test_a_counter_new_on_a_watched_broker_starts_at_zero_and_a_restart_begins_anew() -> None:
+def test_new_counter_on_observed_broker_starts_at_zero() -> None:
     again = Identity("cluster", "1", "4.3.1", 5)
     scrapes = [
         ok(0, {P[0]: 100.0}, kind="counter"),
@@ -423,8 +421,8 @@ def test_a_counter_new_on_a_watched_broker_starts_at_zero_and_a_restart_begins_a
     assert [event.kind for event in sealed.events] == ["source_restart"]
 
 
-def test_a_failed_attempt_over_an_old_connection_is_no_restart() -> None:
-    """Each connection knows whom it reached; a slow family's fails only when it is used again."""
+def test_failed_scrape_on_old_connection_is_no_restart() -> None:
+    """Each connection has its identity. A slow family's connection fails at its next use."""
     again = Identity("cluster", "1", "4.3.1", 5)
     scrapes = [ok(0, {P[0]: 0.0}), ok(10 * S, {P[0]: 0.0}, identity=again)]
     scrapes += [dataclasses.replace(failed(11 * S), family="slow", identity=BROKER)]
@@ -435,7 +433,7 @@ def test_a_failed_attempt_over_an_old_connection_is_no_restart() -> None:
     ]
 
 
-def test_a_counter_that_vanished_and_came_back_starts_at_zero() -> None:
+def test_returning_counter_starts_at_zero() -> None:
     scrapes = [
         ok(0, {P[0]: 100.0}, kind="counter"),
         ok(10 * S, {}, kind="counter"),
@@ -467,10 +465,10 @@ in_time = st.lists(  # no attempt takes so long that its time is up
     st.sampled_from([0, 7 * S, 60 * S]),
     st.sampled_from([0, 30 * S]),
 )
-def test_early_seal_equals_one_seal_at_the_end(
+def test_early_seal_equals_seal_at_end(
     plan: list[Attempt], kind: str, memory: int, refresh: int
 ) -> None:
-    """Whatever comes, a window that was sealed as soon as it was settled stays right."""
+    """A window that was closed when it was settled stays correct."""
     scrapes = [
         failed(one.asked_us, one.answered_us - one.asked_us)
         if one.answer is None
@@ -515,10 +513,10 @@ def _by_series(sealed: SealedRows) -> Any:
         (0.0, Delays(0, 30 * S), 30),
     ],
 )
-def test_window_is_sealed_once_all_families_were_read(
+def test_window_is_sealed_after_scrape_of_all_families(
     value: float, delays: Delays, seconds: int
 ) -> None:
-    """And its values are not remembered any longer: a minute only where one is above zero."""
+    """The delay of a minute applies only to positive values."""
     encoder = Encoder(WINDOW, {METRIC: delays})
     for second in range(0, 200, 10):
         encoder.record(ok(T0 + second * S, {P[0]: value}, 1))
@@ -528,7 +526,7 @@ def test_window_is_sealed_once_all_families_were_read(
             assert (sealed >= T0 + 60 * S) == (at >= seconds), at
 
 
-def test_family_that_is_not_read_delays_a_window_by_its_gap() -> None:
+def test_unread_family_delays_window_by_its_gap() -> None:
     encoder = Encoder(WINDOW)
     encoder.record(dataclasses.replace(ok(T0 + 50 * S, {P[0]: 0.0}), family="slow"))
     encoder.record(ok(T0 + 60 * S, {P[0]: 0.0}))
@@ -541,7 +539,7 @@ def test_family_that_is_not_read_delays_a_window_by_its_gap() -> None:
 
 
 def hung(window: int = WINDOW, **late: int) -> tuple[Encoder, list[SealedRows]]:
-    """A source that hangs before the end of a window, which is sealed at last."""
+    """Return an encoder with a source that hangs before the end of a closed window."""
     encoder = Encoder(window, {METRIC: Delays(**late)})
     encoder.record(ok(T0 + 30 * S, {P[0]: 1.0}, S))
     encoder.record(ok(T0 + 40 * S, {P[0]: 1.0}, S))
@@ -550,7 +548,7 @@ def hung(window: int = WINDOW, **late: int) -> tuple[Encoder, list[SealedRows]]:
     return encoder, [encoder.seal(T0 + 85 * S + waits)]
 
 
-def test_window_that_is_sealed_while_a_source_hangs_ends_at_the_last_attempt() -> None:
+def test_window_of_hung_source_ends_at_last_scrape() -> None:
     encoder, (sealed,) = hung()
     (run,) = sealed.runs
     assert (run.end, run.tail) == (T0 + 41 * S + 1, S + 1), "41 s: the last answer"
@@ -561,21 +559,21 @@ def test_window_that_is_sealed_while_a_source_hangs_ends_at_the_last_attempt() -
     assert [one.outcome for one in rest.accounts] == ["refused"]
 
 
-def test_a_hung_source_that_answers_begins_anew() -> None:
+def test_answering_hung_source_restarts_coverage() -> None:
     encoder, _ = hung()
     encoder.record(ok(T0 + 45 * S, {P[0]: 1.0}, 50 * S))
     (run,) = encoder.flush(T0 + 100 * S).runs
     assert (run.start, run.lead) == (T0 + 95 * S, 0), "between both nothing is known"
 
 
-def test_last_value_of_a_hung_source_may_be_as_old_as_the_bean_shows_it() -> None:
+def test_last_value_of_hung_source_has_bean_age() -> None:
     _, (sealed,) = hung(refresh_us=7 * S)
     assert [one.tail for one in sealed.runs] == [8 * S + 1]
     _, (sealed,) = hung(memory_us=60 * S)
     assert [(one.tail, one.end - one.start) for one in sealed.runs] == [(10 * S + 1,) * 2]
 
 
-def test_source_that_answers_keeps_its_coverage_while_another_family_hangs() -> None:
+def test_hung_family_keeps_coverage_of_other_family() -> None:
     encoder = Encoder(WINDOW)
     encoder.record(dataclasses.replace(ok(T0 + 50 * S, {P[0]: 0.0}), family="slow"))
     for second in range(50, 90, 10):
@@ -598,10 +596,10 @@ hangs = st.lists(
 
 @settings(deadline=None, max_examples=300)
 @given(hangs, st.sampled_from([0, 60 * S]), st.sampled_from([0, 30 * S]))
-def test_a_seal_claims_nothing_that_a_late_answer_takes_back(
+def test_late_response_contradicts_no_closed_window(
     plan: list[Attempt], memory: int, refresh: int
 ) -> None:
-    """Against one seal at the end, which knows how each attempt turned out."""
+    """Closing windows early gives the same rows as closing them at the end."""
     scrapes, delays = played(plan), {METRIC: Delays(memory, refresh)}
     until = scrapes[-1].answered_us + 1
     early, late = Encoder(WINDOW, dict(delays)), Encoder(WINDOW, dict(delays))
@@ -630,7 +628,7 @@ def observed(sealed: SealedRows) -> list[tuple[int, int]]:
 
 
 def within(parts: list[tuple[int, int]], whole: list[tuple[int, int]]) -> bool:
-    """Whether each part lies in spans of the whole, which may touch each other."""
+    """Return True if each part is in the union of the intervals."""
     joined: list[tuple[int, int]] = []
     for start, end in whole:
         if joined and joined[-1][1] == start:
@@ -640,7 +638,7 @@ def within(parts: list[tuple[int, int]], whole: list[tuple[int, int]]) -> bool:
     return all(any(a <= start and end <= b for a, b in joined) for start, end in parts)
 
 
-def test_outage_across_a_window_is_down_on_both_sides() -> None:
+def test_outage_across_window_is_down_on_both_sides() -> None:
     closed = dataclasses.replace(failed(0), error=NOTHING_LISTENS)
     encoder, rows = Encoder(WINDOW), []
     for second in range(0, 100, 10):
@@ -657,8 +655,8 @@ def test_outage_across_a_window_is_down_on_both_sides() -> None:
     assert sorted(outage) == [(50 * S, 60 * S), (60 * S, 69 * S)]
 
 
-def test_a_clock_that_jumps_never_tells_a_time_twice() -> None:
-    """Back by 100 s, lived through again, and an hour forward that is put right again."""
+def test_clock_steps_record_no_time_twice() -> None:
+    """Steps: 100 s back, and an hour forward and back again."""
     encoder = Encoder(WINDOW)
     told = [SealedRows([], [], [])]
 
@@ -683,7 +681,7 @@ def test_a_clock_that_jumps_never_tells_a_time_twice() -> None:
     assert sum(len(sealed.events) for sealed in told) == 3
 
 
-def test_a_clock_set_back_does_not_vouch_for_time_that_was_told() -> None:
+def test_clock_set_back_covers_no_recorded_time() -> None:
     """The last scrape before that time is 5 s from it, and the next one well behind."""
     encoder = Encoder(WINDOW)
     told = [encoder.seal(0)]
@@ -699,8 +697,8 @@ def test_a_clock_set_back_does_not_vouch_for_time_that_was_told() -> None:
     assert found == [(-15, 0, 1.0), (0, 35, 0.0), (50, 55, 1.0)]
 
 
-def test_an_attempt_under_way_when_the_clock_was_set_is_not_accepted() -> None:
-    """It was answered just after, but the clock was found to be another one just after that."""
+def test_scrape_during_clock_step_is_not_accepted() -> None:
+    """Its response came after the clock step and before its detection."""
     encoder = Encoder(WINDOW)
     encoder.record(ok(T0, {P[0]: 0.0}))
     encoder.step_clock(T0 + 10 * S, T0 + 100 * S)
@@ -708,7 +706,7 @@ def test_an_attempt_under_way_when_the_clock_was_set_is_not_accepted() -> None:
     assert encoder.accepts(ok(T0 + 100 * S, {P[0]: 0.0}))
 
 
-def test_an_attempt_out_of_order_is_not_accepted() -> None:
+def test_scrape_out_of_order_is_not_accepted() -> None:
     encoder = Encoder(WINDOW)
     encoder.record(ok(T0 + 50 * S, {P[0]: 0.0}))
     assert not encoder.accepts(ok(T0 + 40 * S, {P[0]: 0.0}))
@@ -717,10 +715,10 @@ def test_an_attempt_out_of_order_is_not_accepted() -> None:
 
 @given(st.lists(st.integers(0, 6), min_size=10, max_size=60), st.integers(0, 9))
 @settings(max_examples=200)
-def test_a_memory_never_makes_the_lower_bound_too_high(states: list[int], phase: int) -> None:
-    """The bean shows throttling for 60 s after it ended; windows are as short as the memory.
+def test_bean_memory_keeps_lower_bound_true(states: list[int], phase: int) -> None:
+    """The MBean shows throttling for 60 s after its end. Windows have the same length.
 
-    Pauses shorter than the memory cannot be told from throttling, so there are none.
+    Pauses shorter than that look like throttling, so the test has none.
     """
     memory = 60
     throttled = [state < 3 for state in states for _ in range(35 if state < 3 else 105)]

@@ -53,12 +53,11 @@ from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.errors import LakehouseError
 from lakehouse.report import owners
 from lakehouse.rollup.run import rollup
-from lakehouse.sample import bronze, cluster, files, groups, incidents, values
+from lakehouse.sample import bronze, client_series, cluster, files, incidents, values
 from lakehouse.sample.cluster import FAMILIES, GROUPS, METRICS, SOURCES, TOPICS
 from lakehouse.sample.incidents import Incident
-from lakehouse.sample.timeline import Series as SampleSeries, leader
+from lakehouse.sample.timeline import ABSENT, WINDOW_US, Series as SampleSeries, leader
 from lakehouse.sample.values import SampleValues
-from lakehouse.sample.what_scrapes_see import ABSENT, WINDOW_US
 from lakehouse.slo.calendar import maintenance
 from lakehouse.slo.openslo import objective_files
 from lakehouse.tables.exposed_metrics import LOST
@@ -68,7 +67,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from lakehouse.sample.what_scrapes_see import History
+    from lakehouse.sample.timeline import History
 
 pytestmark = pytest.mark.slow
 
@@ -247,16 +246,16 @@ def test_no_two_incidents_stand_in_each_others_way() -> None:
 
 def test_records_are_rounded_as_agents_round_them() -> None:
     for number in (0, 1, 7, 10_000, 123_456, 2**20, 2**20 + 1):
-        assert groups._bucket_end(number) == consumer_lag.bucket_end(number)
-    assert set(groups._LADDER_S) <= set(consumer_lag._STEPS_S)
-    assert set(groups._LEFT_S) <= set(retention_headroom._STEPS_S)
+        assert client_series._bucket_end(number) == consumer_lag.bucket_end(number)
+    assert set(client_series._LADDER_S) <= set(consumer_lag._STEPS_S)
+    assert set(client_series._LEFT_S) <= set(retention_headroom._STEPS_S)
 
 
 def test_the_command_writes_where_no_lake_is(tmp_path: Path) -> None:
     asked = ["sample", str(tmp_path / "lake"), "--weeks", "1", "--until"]
     ended = CliRunner().invoke(main, [*asked, "2026-11-09"])
     assert ended.exit_code == 0
-    assert "runs; continue with: jmxlake weekly" in ended.output
+    assert "runs. Continue with: jmxlake weekly" in ended.output
     (days,) = _read(tmp_path / "lake", tables.RUNS, 'min(start), max("end")')
     assert [one.date() for one in days] == [dt.date(2026, 11, 2), dt.date(2026, 11, 9)]
     ended = CliRunner().invoke(main, [*asked, "2026-11-09"])
@@ -379,7 +378,7 @@ def test_gold_says_what_a_group_lost_and_what_waited(
     rolled_up: tuple[Path, SampleValues],
 ) -> None:
     root, days = rolled_up
-    lost = sum(n for p in range(3) for _, n in groups.expired(days, "audit-archive", p))
+    lost = sum(n for p in range(3) for _, n in client_series.expired(days, "audit-archive", p))
     sums = "consumer_group, topic, sum(offsets_low), sum(offsets_high), sum(series_unknown_us)"
     assert _read(root, tables.LOST_OFFSETS, sums) == [("audit-archive", "audit", lost, lost, 0)]
     (behind,) = (one for one in days.incidents if one.kind == "behind")
@@ -527,7 +526,7 @@ def _offsets(script: SampleValues, source: int, at_us: int) -> Offsets:
     for group, topic in GROUPS.items():
         for state in _topics(script, at_us)[topic]:
             if state.leader == source:
-                expired = groups.expired(script, group, state.partition)
+                expired = client_series.expired(script, group, state.partition)
                 commits[Commit(group, topic, state.partition)] = 0
                 lost = sum(int(amount) for at, amount in expired if at <= at_us)
                 starts[Partition(topic, state.partition)] = lost

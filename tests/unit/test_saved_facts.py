@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from lakehouse.errors import FactsError, LakehouseError
-from lakehouse.report import clusters_summary
 from lakehouse.report.csv_files import files
-from lakehouse.report.facts import saved, shape
+from lakehouse.report.facts import report_json
+from lakehouse.report.page import clusters_summary
 from lakehouse.report.page.page import render
 from lakehouse.report.send import mail, settings, slack, teams
 from lakehouse.report.summary.summarize import summarize
@@ -76,7 +76,7 @@ def changed(facts: Any, place: Path_, value: Any) -> Any:
 
 def is_accepted(facts: Any) -> bool:
     try:
-        shape.check(facts)
+        report_json.check_shape(facts)
     except WrongSettingError:
         return False
     return True
@@ -151,7 +151,7 @@ def test_tampered_facts_are_one_line(tmp_path: Path, change: dict[str, Any], tol
     file = tmp_path / "report.json"
     file.write_text(json.dumps(sample_facts.demo() | change))
     with pytest.raises(FactsError) as caught:
-        saved.load(file)
+        report_json.load(file)
     assert f"{file}: " in str(caught.value)
     assert told in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -180,7 +180,7 @@ def facts_at(facts: Any, place: Path_) -> Any:
 
 def sparse(file: Path) -> None:
     with file.open("wb") as opened:
-        opened.truncate(saved.MOST_BYTES + 1)
+        opened.truncate(report_json.MOST_BYTES + 1)
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,7 @@ def test_file_that_is_no_report_is_one_line(
     file = tmp_path / "report.json"
     make(file)
     with pytest.raises(FactsError, match=told) as caught:
-        saved.load(file)
+        report_json.load(file)
     assert "\n" not in str(caught.value)
 
 
@@ -222,5 +222,5 @@ def test_every_key_of_the_golden_facts_is_checked() -> None:
 def test_facts_with_a_byte_order_mark_are_read(tmp_path: Path) -> None:
     file = tmp_path / "report.json"
     file.write_bytes(b"\xef\xbb\xbf" + GOLDEN.read_bytes())
-    assert saved.load(file)["cluster"]
+    assert report_json.load(file)["cluster"]
     assert issubclass(FactsError, LakehouseError)

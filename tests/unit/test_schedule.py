@@ -22,9 +22,7 @@ def instant(micros: int) -> dt.datetime:
 
 
 @given(st.integers(0, 4 * 10**15), st.integers(1, 3600 * S), st.integers(0, 3600 * S))
-def test_a_tick_is_the_first_of_its_phase_after_now(
-    now_us: int, interval_us: int, phase: int
-) -> None:
+def test_tick_is_first_of_its_phase_after_now(now_us: int, interval_us: int, phase: int) -> None:
     phase %= interval_us
     trigger = EpochTrigger(interval_us, phase)
     before = instant(now_us - interval_us)
@@ -35,7 +33,7 @@ def test_a_tick_is_the_first_of_its_phase_after_now(
     assert next_us % interval_us == phase
 
 
-def test_agents_are_spread_evenly_and_each_keeps_its_phase() -> None:
+def test_agent_phases_are_even_and_constant() -> None:
     keys = [uuid.UUID(int=number).hex for number in range(600)]
     phases = [phase_us(key, FIVE_MINUTES) for key in keys]
     assert phases == [phase_us(key, FIVE_MINUTES) for key in keys]
@@ -44,7 +42,7 @@ def test_agents_are_spread_evenly_and_each_keeps_its_phase() -> None:
     assert max(per_ten_seconds) <= 36
 
 
-def test_the_first_comes_sooner_and_spread_too() -> None:
+def test_first_tick_is_early_and_spread() -> None:
     schedule = Schedule()
     before = dt.datetime.now(dt.UTC)
     schedule.every(FIVE_MINUTES, "deliver", "lake", lambda: None, phase_us=200 * S)
@@ -60,7 +58,7 @@ def test_the_first_comes_sooner_and_spread_too() -> None:
     assert (second - EPOCH) % dt.timedelta(minutes=5) == dt.timedelta(seconds=200)
 
 
-def test_without_a_phase_the_first_comes_at_once() -> None:
+def test_first_tick_without_phase_is_immediate() -> None:
     schedule, done = Schedule(), threading.Event()
     schedule.every(3600 * S, "work", "x", done.set)
     schedule.scheduler.start()
@@ -70,7 +68,7 @@ def test_without_a_phase_the_first_comes_at_once() -> None:
         schedule.stop()
 
 
-def test_a_tick_of_a_job_that_is_under_way_is_missed_and_said_by_its_name() -> None:
+def test_tick_during_running_job_is_reported_as_missed() -> None:
     missed, ends = list[str](), threading.Event()
     schedule = Schedule(missed.append)
     schedule.every(50_000, "slow", "x", lambda: ends.wait(60) and None)
@@ -84,7 +82,7 @@ def test_a_tick_of_a_job_that_is_under_way_is_missed_and_said_by_its_name() -> N
 
 
 @pytest.mark.parametrize("phase", [0, 123 * S])
-def test_after_a_step_of_the_clock_the_phase_is_kept(phase: int) -> None:
+def test_clock_step_keeps_phase(phase: int) -> None:
     schedule = Schedule()
     schedule.every(FIVE_MINUTES, "deliver", "lake", lambda: None, phase)
     schedule.scheduler.start(paused=True)

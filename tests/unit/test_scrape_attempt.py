@@ -36,7 +36,7 @@ class FakeSource:
         self.closed += 1
 
 
-def test_an_error_that_nobody_foresaw_is_a_failed_attempt_and_gives_up_the_source() -> None:
+def test_unexpected_error_is_failed_scrape_and_closes_source() -> None:
     source = FakeSource(KeyError("at\nonce"))
     scrape = Scraper(source, SystemClock()).attempt(FAMILY, 10_000_000)
     assert (scrape.outcome, scrape.answer) == ("error", None)
@@ -45,7 +45,7 @@ def test_an_error_that_nobody_foresaw_is_a_failed_attempt_and_gives_up_the_sourc
     assert source.closed == 1
 
 
-def test_a_scrape_begins_when_its_series_were_listed() -> None:
+def test_scrape_starts_at_listing_of_series() -> None:
     clock = SystemClock()
     before_us = clock.wall_us()
     answer = Answer((Reading("kafka.partition.under_min_isr", "gauge"),), 1, listed_us=9_000_000)
@@ -55,7 +55,7 @@ def test_a_scrape_begins_when_its_series_were_listed() -> None:
     assert scrape.tick_us in ticks, "that of the attempt"
 
 
-def test_what_the_catalogue_asks_percentiles_of_says_so_whoever_was_read() -> None:
+def test_metric_with_percentiles_is_flagged_for_any_source() -> None:
     """Users add metrics of their own, and the rollup knows no catalogue."""
     lag, copied = "kafka.topic.remote_copy_lag.bytes", "kafka.topic.remote_log_size.bytes"
     flagged = Reading(lag, "gauge", flags=(FLAG_KNOWN_WRONG,))
@@ -69,7 +69,7 @@ def test_what_the_catalogue_asks_percentiles_of_says_so_whoever_was_read() -> No
     assert [one.flags for one in readings] == [(FLAG_KNOWN_WRONG, FLAG_DISTRIBUTION)]
 
 
-def test_of_what_the_catalogue_wants_only_above_a_bound_the_rest_is_left_out() -> None:
+def test_values_below_catalogue_minimum_are_removed() -> None:
     family = catalogue.load().family("offsets")
     lag = "kafka.group.partition_lag"
     small, large, idle = (Series(lag, "t", number, group="g") for number in range(3))

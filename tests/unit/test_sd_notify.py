@@ -1,4 +1,4 @@
-"""What systemd is told, received by a real datagram socket."""
+"""Messages to systemd, received by a real datagram socket."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ S = 1_000_000
 
 
 class FakeMonotonic:
-    """A steady clock that goes on when it is told to."""
+    """A steady clock with a set time."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -78,7 +78,7 @@ def read(family: str) -> Scrape:
     return Scrape(family, 0, 0, 5, 10 * S, "ok", answer=Answer((), 1))
 
 
-def test_ready_comes_once_and_when_every_family_was_tried(systemd: FakeSystemd) -> None:
+def test_ready_is_sent_once_after_all_families(systemd: FakeSystemd) -> None:
     told, stats = service(systemd, FakeMonotonic())
     stats.scraped(read("min_isr"))
     told.beat()
@@ -89,7 +89,7 @@ def test_ready_comes_once_and_when_every_family_was_tried(systemd: FakeSystemd) 
     assert systemd.heard() == ["READY=1"]
 
 
-def test_what_a_full_queue_of_systemd_refused_is_sent_again(systemd: FakeSystemd) -> None:
+def test_message_refused_by_full_queue_is_repeated(systemd: FakeSystemd) -> None:
     told, stats = service(systemd, FakeMonotonic())
     stats.scraped(read("min_isr"))
     stats.scraped(read("leaders"))
@@ -105,7 +105,7 @@ def test_what_a_full_queue_of_systemd_refused_is_sent_again(systemd: FakeSystemd
     assert systemd.heard() == ["READY=1", "STATUS=every source answers; 0 batches delivered"]
 
 
-def test_the_watchdog_is_petted_in_time_and_only_while_the_threads_tick(
+def test_watchdog_is_notified_while_threads_tick(
     systemd: FakeSystemd,
 ) -> None:
     clock = FakeMonotonic()
@@ -127,15 +127,13 @@ def test_the_watchdog_is_petted_in_time_and_only_while_the_threads_tick(
 
 
 @pytest.mark.parametrize("environ", [{}, {"WATCHDOG_USEC": "1000000", "WATCHDOG_PID": "1"}])
-def test_a_watchdog_that_is_not_ours_is_not_petted(
-    systemd: FakeSystemd, environ: dict[str, str]
-) -> None:
+def test_foreign_watchdog_is_not_notified(systemd: FakeSystemd, environ: dict[str, str]) -> None:
     told, _ = service(systemd, FakeMonotonic(), **environ)
     told.beat()
     assert "WATCHDOG=1" not in systemd.heard()
 
 
-def test_the_status_is_told_where_it_is_news(systemd: FakeSystemd) -> None:
+def test_status_is_sent_on_change(systemd: FakeSystemd) -> None:
     clock = FakeMonotonic()
     told, stats = service(systemd, clock)
     stats.scraped(read("min_isr"))
@@ -149,7 +147,7 @@ def test_the_status_is_told_where_it_is_news(systemd: FakeSystemd) -> None:
     ]
 
 
-def test_a_reload_is_told_with_its_instant_and_its_end(systemd: FakeSystemd) -> None:
+def test_reload_is_sent_with_start_and_end(systemd: FakeSystemd) -> None:
     told, _ = service(systemd, FakeMonotonic())
     before = time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000
     told.reloading()
@@ -162,13 +160,13 @@ def test_a_reload_is_told_with_its_instant_and_its_end(systemd: FakeSystemd) -> 
     assert systemd.heard() == ["READY=1"]
 
 
-def test_the_end_is_told(systemd: FakeSystemd) -> None:
+def test_stop_is_sent(systemd: FakeSystemd) -> None:
     told, _ = service(systemd, FakeMonotonic())
     told.stopping()
-    assert systemd.heard() == ["STOPPING=1", "STATUS=delivering what is left"]
+    assert systemd.heard() == ["STOPPING=1", "STATUS=delivering the last batches"]
 
 
 @pytest.mark.parametrize("address", [None, "", "/nowhere/notify", "@nobody-listens"])
-def test_where_nobody_listens_nothing_happens(address: str | None) -> None:
+def test_without_service_manager_nothing_is_sent(address: str | None) -> None:
     environ = {} if address is None else {"NOTIFY_SOCKET": address}
     assert Service(AgentStats(), environ).send(READY=1) is False

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from rich.cells import cell_len
 
 from lakehouse.errors import SendError
-from lakehouse.report.facts import saved
+from lakehouse.report.facts import report_json
 from lakehouse.report.figures import name
 from lakehouse.report.send import mail, settings
 from lakehouse.report.send.settings import Secret
@@ -223,18 +223,18 @@ def test_what_is_not_said_is_safe(tmp_path: Path):
     ("text", "told"),
     [
         ("", "expected the keys mail, webhook and link"),
-        ("{}", "it has neither mail nor webhook"),
+        ("{}", "set mail, webhook or both"),
         ("mail: {host: h, from: a, to: []}", "mail.to: expected an address or a list"),
         ("mail: {from: a, to: [b]}", "mail: host is missing"),
         ("mail: {host: h, from: a, to: [b], password: x}", "no place here; use password_file"),
         ("webhook: {url: 'https://x'}", "a secret has no place here; use url_file"),
-        ("webhook: {}", "webhook: it has url_file, url_variable or url_databricks"),
+        ("webhook: {}", "webhook: set url_file, url_variable or url_databricks"),
         ("webhook: {url_file: a, url_variable: B}", "not both"),
         ("webhook: {url_file: a, format: discord}", "expected one of slack, teams"),
         ("{webhook: {url_file: a}, link: 'http://x/y'}", "link: expected an address with https"),
-        ("mail: {host: h, from: a, to: [b], security: none}", "on this machine alone"),
+        ("mail: {host: h, from: a, to: [b], security: none}", "only for a server on this machine"),
         ("mail: {host: h, from: a, to: [b], security: ssl}", "one of none, starttls, tls"),
-        ("mail: {host: h, from: a, to: [b], username: u}", "a username and a password"),
+        ("mail: {host: h, from: a, to: [b], username: u}", "use username with a password"),
         ("mail: {host: h, from: a, to: [b], attach: [exe]}", "expected one of html, json, pdf"),
         ("mail: {host: h, from: a, to: [b], port: 99999}", "from 1 to 65535"),
         ("mail: {host: h, from: a, to: [b], timeout_seconds: 0}", "up to 600"),
@@ -276,5 +276,5 @@ def test_link_that_a_message_would_have_to_escape_is_refused(link: str) -> None:
 
 def test_facts_are_written_as_they_are_read(tmp_path: Path):
     file = tmp_path / "report.json"
-    file.write_text(saved.text(sample_facts.hostile()), encoding="utf-8")
-    assert saved.load(file) == sample_facts.hostile()
+    file.write_text(report_json.text(sample_facts.hostile()), encoding="utf-8")
+    assert report_json.load(file) == sample_facts.hostile()

@@ -138,7 +138,7 @@ def test_f07_a_length_of_time_moves_with_the_days(monkeypatch: pytest.MonkeyPatc
     assert until("2026-11-01").isoformat() == "2026-11-01"
     assert until("never") is None
     refused = CliRunner().invoke(main, ["maintain", "/lake", "--read-until", "7d"])
-    assert "goes with --gold none" in refused.stderr
+    assert "requires --gold none" in refused.stderr
 
 
 def test_f14_published_statements_can_be_had_back_for_a_month() -> None:

@@ -11,7 +11,7 @@ from lakehouse.core import delta_rs
 from lakehouse.errors import LakehouseError
 from lakehouse.report import owners
 from lakehouse.report.send import settings
-from lakehouse.slo.calendar import corrections, maintenance
+from lakehouse.slo.calendar import maintenance, report_calendar
 from lakehouse.slo.openslo.objective_files import read
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ READERS: dict[str, Callable[[Path], Any]] = {
     "options": delta_rs.storage_options,
     "owners": owners.load,
     "maintenance": maintenance.load,
-    "corrections": corrections.load,
+    "corrections": report_calendar.load_corrections,
     "send": settings.load,
     "password": lambda file: settings.Secret("file", str(file)).read("mail"),
     "ca_file": lambda file: settings.trust(str(file), "mail"),

@@ -9,8 +9,7 @@ from typing import Final
 import pytest
 
 from collector import catalogue
-from lakehouse.report.facts.answers import shown
-from lakehouse.report.facts.report_record import QUESTIONS
+from lakehouse.report.facts.report_record import QUESTIONS, shown
 
 FACTS: Final = Path(__file__).parents[2] / "lakehouse" / "report" / "facts"
 NOT_SHOWN: Final = {

@@ -19,7 +19,7 @@ _WITHOUT = """
 import sys
 sys.modules[sys.argv[1]] = None
 from lakehouse.cli.main import main
-main(["sla", "main.bronze", "--gold", "main.gold"])
+main(["slo", "publish", "main.bronze", "--gold", "main.gold"])
 """
 
 
@@ -35,8 +35,8 @@ def installed(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("package", "environment", "told"),
     [
-        ("pyspark", {}, "is missing: install jmxlake[lakehouse]"),
-        ("delta", {}, "delta is missing: install jmxlake[lakehouse]"),
+        ("pyspark", {}, "is missing: install jmxlake[spark]"),
+        ("delta", {}, "delta is missing: install jmxlake[spark]"),
         ("grpc", {"SPARK_REMOTE": "sc://127.0.0.1:1"}, "Install jmxlake[connect]"),
         ("pandas", {"SPARK_REMOTE": "sc://127.0.0.1:1"}, "Install jmxlake[connect]"),
     ],
@@ -66,7 +66,7 @@ def test_a_folder_without_jars_is_named(tmp_path: Path, monkeypatch: pytest.Monk
     (tmp_path / "s3").mkdir()
     both = os.pathsep.join(str(tmp_path / name) for name in ("delta", "s3"))
     monkeypatch.setenv(spark_session.JARS_SETTING, both)
-    with pytest.raises(EngineError, match=r"s3 holds no jar"):
+    with pytest.raises(EngineError, match=r"s3: no jar in it"):
         spark_session.session()
 
 
@@ -97,8 +97,8 @@ def test_jars_are_taken_from_beside_the_package_and_not_from_where_one_stands(
 @pytest.mark.parametrize(
     ("named", "told"),
     [
-        (False, "is Java 17 installed, and is Maven Central reached"),
-        (True, "is Java 17 installed?"),
+        (False, "check that Java 17 is installed and that Maven Central is reachable"),
+        (True, "check that Java 17 is installed"),
     ],
 )
 def test_a_spark_that_does_not_start_says_what_it_needs(

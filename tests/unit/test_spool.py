@@ -1,4 +1,4 @@
-"""The spool and the recorder: what was read is on disk, whatever happens next."""
+"""Spool and recorder: every recorded scrape is on disk."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def spool(tmp_path: Path) -> Iterator[Spool]:
         yield spool
 
 
-def test_a_sealed_batch_waits_until_it_is_acknowledged(spool: Spool) -> None:
+def test_sealed_batch_waits_until_acknowledged(spool: Spool) -> None:
     record = recorder(spool)
     for second in range(0, 180, 10):
         record.record(scrape(second * S, bad=second == 30))
@@ -73,7 +73,7 @@ def test_a_sealed_batch_waits_until_it_is_acknowledged(spool: Spool) -> None:
     assert following.number == 2
 
 
-def test_batch_numbers_are_never_used_again(tmp_path: Path) -> None:
+def test_batch_numbers_are_never_reused(tmp_path: Path) -> None:
     with Spool(tmp_path / "spool.db", MIB) as spool:
         spool.seal([Batch({"events": [(1,)], "members": []})], b"")
         spool.acknowledge(1)
@@ -83,14 +83,14 @@ def test_batch_numbers_are_never_used_again(tmp_path: Path) -> None:
         assert spool.last_number == 2
 
 
-def test_a_second_agent_is_refused(spool: Spool, tmp_path: Path) -> None:
+def test_second_agent_is_refused(spool: Spool, tmp_path: Path) -> None:
     with pytest.raises(SpoolError, match="in use by another agent"):
         Spool(tmp_path / "spool.db", MIB)
     spool.close()
     Spool(tmp_path / "spool.db", MIB).close()
 
 
-def test_what_waits_is_handed_out_in_groups(spool: Spool) -> None:
+def test_undelivered_batches_are_returned_in_groups(spool: Spool) -> None:
     for number in range(4):
         row = (number, os.urandom(500).hex())  # hex of noise packs to a bit over 500 bytes
         spool.seal([Batch({"events": [row], "members": []})], b"")
@@ -103,7 +103,7 @@ def test_what_waits_is_handed_out_in_groups(spool: Spool) -> None:
     assert spool.waiting(MIB) == []
 
 
-def test_when_the_spool_is_full_the_lake_is_told_what_is_missing(tmp_path: Path) -> None:
+def test_full_spool_writes_event_of_dropped_batches(tmp_path: Path) -> None:
     with Spool(tmp_path / "spool.db", 1) as spool:
         record = recorder(spool)
         for second in range(0, 300, 10):
@@ -125,13 +125,13 @@ def test_when_the_spool_is_full_the_lake_is_told_what_is_missing(tmp_path: Path)
         assert datetime.fromisoformat(until).timestamp() * S == T0 + (last - 1) * WINDOW
 
 
-def test_a_batch_that_is_larger_than_the_spool_may_be_is_kept(tmp_path: Path) -> None:
+def test_batch_above_spool_limit_is_kept(tmp_path: Path) -> None:
     with Spool(tmp_path / "spool.db", 1) as spool:
         assert spool.seal([Batch({"events": [(1,)]})], b"") == 0
         assert spool.depth().batches == 1
 
 
-def test_what_is_on_its_way_to_the_lake_is_not_dropped(tmp_path: Path) -> None:
+def test_batches_in_delivery_are_not_dropped(tmp_path: Path) -> None:
     with Spool(tmp_path / "spool.db", 1) as spool:
         spool.seal([Batch({"events": [(1,)]})], b"")
         on_its_way = spool.waiting(MIB)
@@ -142,8 +142,8 @@ def test_what_is_on_its_way_to_the_lake_is_not_dropped(tmp_path: Path) -> None:
         assert (spool.held(1), spool.held(3)) == (1, 2)
 
 
-def test_what_was_sealed_together_is_dropped_together_or_not_at_all(tmp_path: Path) -> None:
-    """What is left of it would say that the time of what is gone is known."""
+def test_batches_of_same_windows_are_dropped_together(tmp_path: Path) -> None:
+    """The remaining batches would claim that the time of the dropped ones is covered."""
     with Spool(tmp_path / "spool.db", 1) as spool:
         for _ in range(2):
             spool.seal([Batch({"runs": [run_of("a")]}), Batch({"events": [(1,)]})], b"")
@@ -152,7 +152,7 @@ def test_what_was_sealed_together_is_dropped_together_or_not_at_all(tmp_path: Pa
         assert spool.seal([Batch({"events": [(1,)]})], b"") == 0
 
 
-def test_a_refused_batch_does_not_take_the_room_of_others_for_ever(tmp_path: Path) -> None:
+def test_refused_batch_is_dropped_when_spool_is_full(tmp_path: Path) -> None:
     with Spool(tmp_path / "spool.db", 1) as spool:
         spool.seal([Batch({"events": [(1,)]})], b"")
         spool.refuse(1, "for the test")
@@ -163,7 +163,7 @@ def test_a_refused_batch_does_not_take_the_room_of_others_for_ever(tmp_path: Pat
 
 
 def sets(spool: Spool, *names: str) -> list[str]:
-    """Those of some sets that go to the lake next."""
+    """Return the sets that are delivered next."""
     return [row[0] for row in spool.sets_to_deliver([(name, "c") for name in names])]
 
 
@@ -171,7 +171,7 @@ def with_sets(*names: str) -> Batch:
     return Batch({"members": [(name, "c") for name in names], "runs": [*map(run_of, names)]})
 
 
-def test_a_set_waits_until_a_batch_that_refers_to_it_has_landed(spool: Spool) -> None:
+def test_member_set_waits_for_delivery_of_its_batch(spool: Spool) -> None:
     spool.seal([with_sets("a", "b")], b"")
     spool.seal([with_sets("a", "c")], b"")
     assert sets(spool, "a", "b", "c") == ["a", "b", "c"]
@@ -181,7 +181,7 @@ def test_a_set_waits_until_a_batch_that_refers_to_it_has_landed(spool: Spool) ->
     assert sets(spool, "a", "b") == []
 
 
-def test_another_lake_gets_the_sets_that_waiting_batches_refer_to(tmp_path: Path) -> None:
+def test_other_lake_gets_sets_of_undelivered_batches(tmp_path: Path) -> None:
     with Spool(tmp_path / "spool.db", MIB) as spool:
         spool.seal([with_sets("a", "b")], b"")
         spool.acknowledge(1, {}, [("a", "c"), ("b", "c")])
@@ -193,7 +193,7 @@ def test_another_lake_gets_the_sets_that_waiting_batches_refer_to(tmp_path: Path
         assert sets(spool, "a", "b") == ["a", "b"]
 
 
-def test_sets_are_forgotten_when_nothing_refers_to_them_for_a_month(
+def test_unused_sets_are_deleted_after_a_month(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(spools, "_KEPT_SETS", 3)
@@ -206,8 +206,8 @@ def test_sets_are_forgotten_when_nothing_refers_to_them_for_a_month(
         assert sets(spool, "a", "b") == ["b"]
 
 
-def test_a_spool_of_which_all_is_delivered_does_not_grow(tmp_path: Path) -> None:
-    """Clients come and go, and the set of the idle ones is another one in each window."""
+def test_delivered_spool_does_not_grow(tmp_path: Path) -> None:
+    """Clients come and go, so each window has another set of idle clients."""
     path = tmp_path / "spool.db"
     with Spool(path, MIB) as spool:
         for number in range(1, 31):
@@ -222,7 +222,7 @@ def test_a_spool_of_which_all_is_delivered_does_not_grow(tmp_path: Path) -> None
 
 
 @pytest.mark.slow
-def test_after_an_outage_the_file_becomes_small_again(tmp_path: Path) -> None:
+def test_file_shrinks_after_outage(tmp_path: Path) -> None:
     path = tmp_path / "spool.db"
     with Spool(path, 1 << 30) as spool:
         for _ in range(10):
@@ -233,7 +233,7 @@ def test_after_an_outage_the_file_becomes_small_again(tmp_path: Path) -> None:
     assert path.stat().st_size < MIB
 
 
-def test_a_spool_of_which_nothing_is_left_is_damaged_and_not_new(tmp_path: Path) -> None:
+def test_emptied_spool_is_damaged_and_not_new(tmp_path: Path) -> None:
     path = tmp_path / "spool.db"
     path.touch()
     with Spool(path, MIB) as spool:
@@ -246,19 +246,19 @@ def test_a_spool_of_which_nothing_is_left_is_damaged_and_not_new(tmp_path: Path)
         assert spool.agent != agent
 
 
-def test_agents_whose_spools_differ_in_the_ending_only_do_not_meet(tmp_path: Path) -> None:
+def test_spools_with_different_suffix_are_independent(tmp_path: Path) -> None:
     with Spool(tmp_path / "broker.1", MIB) as one, Spool(tmp_path / "broker.2", MIB) as two:
         assert one.agent != two.agent
 
 
-def test_only_its_owner_can_read_a_spool(spool: Spool, tmp_path: Path) -> None:
+def test_only_owner_can_read_spool(spool: Spool, tmp_path: Path) -> None:
     spool.append([b""])
     modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
     assert modes.keys() >= {"spool.db", "spool.db-wal", "spool.db.lock"}
     assert set(modes.values()) == {0o600}
 
 
-def test_a_spool_that_others_could_read_is_its_owners_alone_afterwards(tmp_path: Path) -> None:
+def test_readable_spool_becomes_private(tmp_path: Path) -> None:
     path = tmp_path / "spool.db"
     Spool(path, MIB).close()
     path.chmod(0o644)
@@ -266,34 +266,34 @@ def test_a_spool_that_others_could_read_is_its_owners_alone_afterwards(tmp_path:
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-def test_a_file_system_that_takes_no_log_is_refused(
+def test_file_system_without_wal_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class FakeConnection(sqlite3.Connection):
-        """SQLite keeps the old mode where shared memory is not to be had, and raises nothing."""
+        """SQLite keeps the old mode without an error if shared memory is missing."""
 
         def execute(self, sql: str, *rest: Any) -> sqlite3.Cursor:
             return super().execute("SELECT 'delete'" if "journal_mode" in sql else sql, *rest)
 
     connect = functools.partial(sqlite3.connect, factory=FakeConnection)
     monkeypatch.setattr(sqlite3, "connect", connect)
-    with pytest.raises(SpoolError, match=r"no write-ahead log .* network file system"):
+    with pytest.raises(SpoolError, match=r"does not support a write-ahead log .* network file"):
         Spool(tmp_path / "spool.db", MIB)
 
 
-def test_a_spool_of_an_old_version_is_refused_and_left_alone(tmp_path: Path) -> None:
+def test_spool_of_old_version_is_refused_and_unchanged(tmp_path: Path) -> None:
     path = tmp_path / "spool.db"
     with closing(sqlite3.connect(path)) as db:
         db.execute("CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)")
         db.execute("INSERT INTO meta VALUES ('version', '1')")
         db.commit()
     before = path.read_bytes()
-    with pytest.raises(SpoolError, match=r"another version .* let that version deliver it"):
+    with pytest.raises(SpoolError, match=r"another version .* Deliver it with that version"):
         Spool(path, MIB)
     assert path.read_bytes() == before
 
 
-def test_rows_bear_the_cluster_under_which_they_were_read(spool: Spool) -> None:
+def test_rows_have_cluster_of_their_scrape(spool: Spool) -> None:
     record = recorder(spool)
     for second in (0, 10):
         record.record(scrape(second * S))
@@ -308,9 +308,7 @@ def test_rows_bear_the_cluster_under_which_they_were_read(spool: Spool) -> None:
     assert spans == [("cluster", 0, 10), ("another", 20, 25)]
 
 
-def test_what_cannot_be_kept_stays_in_the_encoder(
-    spool: Spool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unstored_rows_stay_in_encoder(spool: Spool, monkeypatch: pytest.MonkeyPatch) -> None:
     record = recorder(spool)
     for second in range(0, 100, 10):
         record.record(scrape(second * S))
@@ -345,7 +343,7 @@ for second in range(0, 1000, 10):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("killed_at", [0, 50, 80, 90, 180])
-def test_after_kill_9_every_finished_scrape_is_there(tmp_path: Path, killed_at: int) -> None:
+def test_kill_9_keeps_every_finished_scrape(tmp_path: Path, killed_at: int) -> None:
     def rows(path: Path) -> list[object]:
         batches: list[object] = []
         with Spool(path, MIB) as spool:
@@ -380,7 +378,7 @@ def test_after_kill_9_every_finished_scrape_is_there(tmp_path: Path, killed_at: 
     assert rows(path) == rows(untouched)
 
 
-def test_lake_of_a_pipe_is_unknown_and_waits_for_nobody(tmp_path: Path) -> None:
+def test_known_lake_of_fifo_is_ignored_without_blocking(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     program = (
         "import sys; from pathlib import Path; from collector.spool.spool import Spool\n"

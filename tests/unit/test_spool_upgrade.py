@@ -1,7 +1,7 @@
-"""A spool of format 2 is taken over: spool-2.db.xz is one that its agent left behind.
+"""Conversion of a spool of format 2 (spool-2.db.xz, written by an agent of that version).
 
-Five batches wait in it, the first of them with what dropped ones had left to it; two more attempts
-are in the journal.
+It has five undelivered batches, the first with the rest of dropped ones, and two scrapes in the
+journal.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def rows(spool: Spool, table: tables.Table) -> list[tuple[Any, ...]]:
     return [row for one in spool.waiting(1 << 40) for row in one.batch.rows.get(table.name, ())]
 
 
-def test_what_waits_is_delivered_under_its_own_numbers_and_recording_goes_on(path: Path) -> None:
+def test_format_2_keeps_batch_numbers_and_continues(path: Path) -> None:
     with closing(sqlite3.connect(path)) as db:
         ((agent,),) = db.execute("SELECT value FROM meta WHERE key = 'agent'").fetchall()
     for _ in range(2):
@@ -83,9 +83,7 @@ def test_what_waits_is_delivered_under_its_own_numbers_and_recording_goes_on(pat
     "change",
     ["UPDATE batches SET crc = crc + 1 WHERE number = 7", "UPDATE batches SET agent = 'other'"],
 )
-def test_one_that_is_damaged_or_an_old_copy_is_left_to_its_own_version(
-    path: Path, change: str
-) -> None:
+def test_damaged_format_2_is_refused_and_unchanged(path: Path, change: str) -> None:
     with closing(sqlite3.connect(path)) as db:
         db.execute(change)
         db.commit()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from collector import catalogue
-from collector.agent.stale_values import StaleValues
+from collector.agent.removed_values import StaleValues
 from collector.model import Answer, Reading, Series
 
 TIERED = catalogue.load().family("tiered")
@@ -14,7 +14,7 @@ BEGUN, BYTES, ERRORS = TIERED.metric(LAG).written_after
 
 
 def scrape(begun: float, done: float = 0, failed: float = 0, lag: float = 0) -> Answer:
-    """What a broker of two topics says; a meter is there from its first event on."""
+    """Return the response of a broker with two topics. A meter exists from its first event."""
     counts = {BEGUN: begun, BYTES: done, ERRORS: failed}
     meters = [
         Reading(name, "counter", values={Series(name, "t"): count})
@@ -48,12 +48,12 @@ def known(answers: list[Answer]) -> list[float | None]:
     ],
     ids=["first copy", "ended in time", "failed", "several", "restarted"],
 )
-def test_a_lag_is_unknown_while_a_copy_has_begun_and_none_has_ended(
+def test_lag_is_unknown_while_copy_is_running(
     answers: list[Answer], expected: list[float | None]
 ) -> None:
     assert known(answers) == expected
 
 
-def test_an_answer_of_another_family_stays_as_it_is() -> None:
+def test_response_of_other_family_is_unchanged() -> None:
     answer = Answer((Reading("kafka.partition.under_min_isr", "gauge"),), 0)
     assert StaleValues().removed_from(answer, catalogue.load().family("min_isr")) is answer

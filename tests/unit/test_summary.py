@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from lakehouse.report.facts import saved
+from lakehouse.report.facts import report_json
 from lakehouse.report.figures import Name
 from lakehouse.report.summary.model import Strong, Summary
 from lakehouse.report.summary.summarize import summarize
@@ -222,7 +222,7 @@ def opened(found: Facts, folder: Path) -> Facts:
     """Return facts that were saved and are read again."""
     file = folder / "report.json"
     file.write_text(json.dumps(found), encoding="utf-8")
-    return saved.load(file)
+    return report_json.load(file)
 
 
 def test_running_week_of_old_format_is_never_met(tmp_path: Path) -> None:

@@ -132,7 +132,7 @@ def test_after_unknown_time_a_symptom_is_first_seen_anew(gap: str) -> None:
     if gap == "a failure":
         board.take(failed("min_isr"), 20)
     else:
-        assert [u.why for u in board.state(36).unknown] == ["the last answer is too old"]
+        assert [u.why for u in board.state(36).unknown] == ["the last response is too old"]
     board.take(read("min_isr", under(1)), 40)
     assert [s.since for s in board.state(41).symptoms] == [40]
 
@@ -246,9 +246,9 @@ def test_a_small_terminal_keeps_values_and_a_large_one_is_not_stretched() -> Non
 def test_all_well_is_said_only_where_everything_was_read() -> None:
     board = Board(tasks("min_isr", "quotas"), 0)
     board.take(read("min_isr", under()), 10)
-    assert "Nothing is wrong" not in "\n".join(lines(board, 11, 80, 24))
+    assert "No problems" not in "\n".join(lines(board, 11, 80, 24))
     board.take(read("quotas"), 10)
-    assert "Nothing is wrong" in "\n".join(lines(board, 11, 80, 24))
+    assert "No problems" in "\n".join(lines(board, 11, 80, 24))
 
 
 def test_a_hostile_name_moves_no_cursor_and_means_no_markup() -> None:

@@ -12,16 +12,15 @@ from lakehouse.core.objective import Objective
 from lakehouse.core.periods import micros
 from lakehouse.core.subjects import Subject
 from lakehouse.report.facts.objectives import trends as facts
+from lakehouse.report.facts.sections.storage import drain
+from lakehouse.slo import trends
 from lakehouse.slo.sla_statement import Statement, Times
-from lakehouse.slo.trends import weeks
-from lakehouse.slo.trends.changes import LEVEL, by_chance, change, regimes
-from lakehouse.slo.trends.drain import drain
-from lakehouse.slo.trends.weeks import Trend, Week, Weeks
+from lakehouse.slo.trends import LEVEL, Trend, Week, Weeks, by_chance, change, regimes
 
 MONDAY = dt.datetime(2026, 11, 16, tzinfo=dt.UTC)
 SECONDS = 604_800
 END = MONDAY + dt.timedelta(days=7)
-NAMES = [weeks.name_of(one) for one in weeks.weeks_until(END)]
+NAMES = [trends.name_of(one) for one in trends.weeks_until(END)]
 MIN_ISR = Objective(
     "min-isr", "Enough replicas", "", "topic", "kafka.partition.unavailable", 0, 0.999
 )
@@ -196,7 +195,7 @@ def _statement(name: str, bad: float, unknown: float = 0) -> Statement:
 
 def _trends(found: dict[str, list[float | None]], unknown: float = 0) -> list[Trend]:
     """Trends of topics; None is a week in which nobody saw anything."""
-    periods = weeks.weeks_until(END)
+    periods = trends.weeks_until(END)
     stated = [
         [
             _statement(name, 0, SECONDS) if (bad := weekly[number]) is None
@@ -205,7 +204,7 @@ def _trends(found: dict[str, list[float | None]], unknown: float = 0) -> list[Tr
         ]
         for number in range(len(periods))
     ]  # fmt: skip
-    return weeks.join(Weeks(periods, stated), micros(END))
+    return trends.join(Weeks(periods, stated), micros(END))
 
 
 def test_the_facts_are_of_thirteen_weeks_worst_subject_first():
@@ -235,16 +234,16 @@ def test_a_week_without_data_stays_unknown_and_is_never_zero():
 
 
 def test_a_week_that_is_not_over_is_not_compared():
-    periods = weeks.weeks_until(END)
+    periods = trends.weeks_until(END)
     stated = [[_statement("t", bad)] for bad in (*USUAL, 36_000)]
-    (trend,) = weeks.join(Weeks(periods, stated), micros(END) - 1)
+    (trend,) = trends.join(Weeks(periods, stated), micros(END) - 1)
     assert trend.weeks[-1] is not None
     assert trend.known[-1] is None
 
 
 def test_the_last_week_is_that_in_which_the_period_ends():
-    assert weeks.weeks_until(END)[-1].start == MONDAY
-    assert weeks.weeks_until(END + dt.timedelta(microseconds=1))[-1].start == END
-    first = weeks.weeks_until(END)[0]
+    assert trends.weeks_until(END)[-1].start == MONDAY
+    assert trends.weeks_until(END + dt.timedelta(microseconds=1))[-1].start == END
+    first = trends.weeks_until(END)[0]
     assert first.start == MONDAY - 12 * dt.timedelta(days=7)
     assert first.grain == "1w"

@@ -107,7 +107,7 @@ def test_rollup_service_runs_every_minute_and_its_options_win() -> None:
 
 @pytest.mark.parametrize("name", ["maintain", "rollup", "weekly", "weekly-timer"])
 def test_command_prints_each_unit(name: str) -> None:
-    run = CliRunner().invoke(main, ["unit", name])
+    run = CliRunner().invoke(main, ["systemd-unit", name])
     file = f"jmxlake-{name}.service" if name != "weekly-timer" else "jmxlake-weekly.timer"
     assert run.stdout == (SYSTEMD / file).read_text("utf-8")
-    assert name != "maintain" or CliRunner().invoke(main, ["unit"]).stdout == run.stdout
+    assert name != "maintain" or CliRunner().invoke(main, ["systemd-unit"]).stdout == run.stdout

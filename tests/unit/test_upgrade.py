@@ -139,9 +139,9 @@ def test_older_names_become_these_and_every_row_stays(before: Path, current: Pat
 def test_nothing_reads_or_writes_gold_with_older_names(before: Path) -> None:
     engine = engine_of(before)
     for table in (tables.PROGRESS, tables.SUBJECTS, tables.TOPICS, tables.SLA):
-        with pytest.raises(OlderGoldError, match="run jmxlake upgrade LAKE first"):
+        with pytest.raises(OlderGoldError, match="Run jmxlake upgrade LAKE first"):
             engine.rows(table)
-    with pytest.raises(OlderGoldError, match="run jmxlake upgrade LAKE first"):
+    with pytest.raises(OlderGoldError, match="Run jmxlake upgrade LAKE first"):
         rolled(engine)
     assert "sources" not in names_below(before)
 

@@ -104,7 +104,7 @@ WRONG: Final[dict[str, Any]] = {
     "lake: x\nfrom: 2026-11-16T00:00:00Z": "from: expected a line of text",
     "lake: x\nobjectives: /nowhere/at/all": "objectives: ",
     "lake: x\nsend: {mail: {host: h}}": "send.mail: from is missing",
-    "lake: x\nsend: {}": "send: it has neither mail nor webhook",
+    "lake: x\nsend: {}": "send: set mail, webhook or both",
     "lake: x\nsend: {webhook: {url: 'https://SECRET'}}": "send.webhook.url: a secret has no place",
     "lake: x\nsend: {mail: {password: SECRET}}": "send.mail.password: a secret has no place here",
     "lake: x\nsend: {webhook: {url_file: a}, link: 'http://x'}": "send.link: expected an address",
@@ -128,7 +128,7 @@ def test_command_ends_with_one_line(tmp_path: Path) -> None:
     assert run.exit_code == 1
     (line,) = run.stderr.splitlines()
     assert "none.yaml" in line
-    assert "name a file of options" in line
+    assert "use a file with options" in line
     run = CliRunner().invoke(main, ["weekly"])
     assert run.exit_code == 2
     assert "Missing argument 'LAKE'" in run.stderr
@@ -137,10 +137,10 @@ def test_command_ends_with_one_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ("send: {webhook: {url_variable: X}}\njson: '-'", "goes without --send"),
-        ("link: https://x.example", "--link is for messages, and needs --send"),
-        ("every_cluster: x\nhtml: y", "goes without other outputs"),
-        ("team: x", "--team needs --owners"),
+        ("send: {webhook: {url_variable: X}}\njson: '-'", "cannot be combined with --send"),
+        ("link: https://x.example", "--link requires --send"),
+        ("every_cluster: x\nhtml: y", "cannot be combined with other outputs"),
+        ("team: x", "--team requires --owners"),
     ],
 )
 def test_options_that_exclude_each_other_do_so_in_the_file(

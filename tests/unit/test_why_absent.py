@@ -44,23 +44,23 @@ def test_what_has_no_excuse_is_missing() -> None:
 @pytest.mark.parametrize(
     ("change", "known", "why"),
     [
-        ({"first": "4.4.0"}, LATEST, "needs Kafka 4.4.0 or later; this is 4.3.1"),
-        ({"last": "4.2.0"}, LATEST, "gone since Kafka 4.2.0; this is 4.3.1"),
+        ({"first": "4.4.0"}, LATEST, "requires Kafka 4.4.0 or later; the broker has 4.3.1"),
+        ({"last": "4.2.0"}, LATEST, "removed after Kafka 4.2.0; the broker has 4.3.1"),
         ({"needs": "quota"}, LATEST,
-         "no quota of its kind is set, or nothing came under one in the last hour"),
+         "no quota of its kind is set, or no client was subject to it in the last hour"),
         ({"needs": "tiering"}, LATEST,
-         "tiered storage is switched off, no topic here is tiered, or it was not used yet"),
+         "tiered storage is disabled, no topic is tiered, or tiering was not used yet"),
         ({"needs": "draft"}, LATEST,
-         "a draft that no Kafka release has; some brokers that were patched early do"),
-        ({"needs": "traffic"}, LATEST, "nothing of the kind has happened since the broker started"),
+         "a draft that no Kafka release contains; some patched brokers have it"),
+        ({"needs": "traffic"}, LATEST, "no such event since the broker started"),
         ({"needs": "partition"}, LATEST._replace(leads=0),
-         "the broker holds or leads no partition with this bean"),
+         "the broker does not hold or lead a partition with this MBean"),
         ({"object": None, "call": "derived from two", "needs": "group", "kind": "counter"}, LATEST,
-         "derived by the agent from two readings"),
+         "the agent derives it from two scrapes"),
         ({"object": None, "call": "derived from one", "needs": "group"}, LATEST,
-         "no consumer group has committed to a partition that is led here"),
+         "no consumer group has committed to a partition that this broker leads"),
         ({"object": None, "call": "derived from one", "needs": "group", "above": 10_000.0}, LATEST,
-         "nothing is above 10,000, or it is not known"),
+         "no value is above 10,000, or the values are unknown"),
     ],
 )  # fmt: skip
 def test_what_is_absent_for_a_reason_says_it(
@@ -100,7 +100,7 @@ def test_a_metadata_log_of_a_broker_that_leads_nothing_is_no_matter_of_permissio
     for metric in family.metrics:
         nothing = finding(metric, 0, LATEST._replace(leads=0), family.via)
         assert nothing.state == "absent"
-        assert nothing.why.startswith("the broker holds or leads no partition")
+        assert nothing.why.startswith("the broker does not hold or lead a partition")
         assert "metadata_log.folder" in finding(metric, 0, LATEST, family.via).why
 
 
@@ -110,5 +110,5 @@ def test_a_missing_led_metric_names_who_tells_leaders(name: str) -> None:
     metric = load().family("min_isr").metric(name)
     found = finding(metric, 0, Facts("4.3.1", leads=3))
     assert found.state == "missing"
-    assert "InSyncReplicasCount, which shows the leaders" in found.why
+    assert "InSyncReplicasCount, which identifies leaders" in found.why
     assert "exporter's rules" in found.why

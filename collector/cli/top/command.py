@@ -1,4 +1,4 @@
-"""``jmxlake-agent top``: what is wrong now, in a live view."""
+"""``jmxlake-agent top``: a live view of current problems."""
 
 from __future__ import annotations
 
@@ -22,19 +22,23 @@ if TYPE_CHECKING:
     from collector.config.schema import Config
 
 _PIPE_WIDTH = 160
-_SLOWEST_US = 10_000_000  # who looks does not want to wait for what changes seldom
+_SLOWEST_US = 10_000_000  # a person does not wait for the long intervals of some families
 _QUIT = ("q", "Q", "\x1b", "\x04", "")
 
 
-@click.command(short_help="Show what is wrong now, the worst first; q quits.")
+@click.command
 @CONFIG
-@click.option("-n", "--times", type=click.IntRange(1), help="Print this often and end, as text.")
+@click.option(
+    "-n", "--times", type=click.IntRange(1),
+    help="Number of refreshes before exiting (plain text).",
+)  # fmt: skip
 def top(path: Path, times: int | None) -> None:
-    """Show what is under min ISR, throttled or lagging now, the worst first; q quits.
+    """Show current problems, worst first.
 
-    It reads the broker itself and needs no running agent; what groups lost before they read it is
-    counted from its start. To a pipe it prints once, as text, and ends with 1 where nothing is
-    known. A "?" is unknown, a "-" is reported by other brokers.
+    It shows partitions under min ISR, throttled clients, lagging uploads and lost records. It
+    scrapes the brokers directly, without a running agent, and counts lost records from its start.
+    Press q to quit. In a pipe it prints once, as text, and exits with 1 if it has no data. A "?" is
+    unknown; other brokers report a "-".
     """
     from msgspec.structs import replace
 
@@ -44,7 +48,7 @@ def top(path: Path, times: int | None) -> None:
     from collector.cli.top.symptoms import Board
 
     def work(config: Config) -> None:
-        # Beans give the present; the metadata log gives a history, and may be far behind.
+        # MBeans show the present. The metadata log is a history and can be far behind.
         config = found(replace(config, metadata_log=None), warn)
         name = ", ".join(plan.sources(config))
         loaded = plan.catalogue(config)
@@ -105,14 +109,14 @@ def _live(look: Callable[[int, int], RenderableType]) -> None:
 
 
 def _print(board: Board, name: str, times: int, interval: float) -> None:
-    """Print when every family was tried, and again at the shortest cadence, in seconds."""
+    """Print after every family was scraped, and then every ``interval`` seconds."""
     from collector.cli.format import show
     from collector.cli.top.symptoms import NOT_YET
 
-    while any(one.why == NOT_YET for one in board.state(time.monotonic()).unknown):
+    while any(family.why == NOT_YET for family in board.state(time.monotonic()).unknown):
         time.sleep(0.05)
     for number in range(times):
         time.sleep(interval if number else 0)
         show(_look(board, name, _PIPE_WIDTH, 0))
     if board.state(time.monotonic()).blind:
-        raise SourceError("nothing could be read; see above")
+        raise SourceError("all scrapes failed; see above")

@@ -1,6 +1,6 @@
-"""Symptoms: what is wrong on a broker now, since when, and which families are unknown.
+"""Current symptoms of a broker, with their start, and families without current data.
 
-Steady instants in seconds; a family that was not read lately is unknown, never well.
+Times are monotonic seconds. A family without a recent scrape is unknown, never healthy.
 """
 
 import math
@@ -35,27 +35,27 @@ SYMPTOMS: Final = {
     "kafka.partition.upload_tier_lag": ("lagging", "copy to tier"),
     "kafka.partition.delete_tier_lag": ("lagging", "delete in tier"),
 }
-"""Metrics that are bad above zero, the worst first: of which kind, and which of that kind."""
+"""Kind and variant of the symptom of each metric that is bad above zero, worst first."""
 KINDS: Final = tuple(dict.fromkeys(kind for kind, _ in SYMPTOMS.values()))
 _FOR_ALL: Final = ("no leader", "fenced")
-"""Kinds that Admin families report from two brokers only, for all."""
+"""Kinds that two brokers report for all brokers, through the Admin API."""
 _REPORTERS: Final = "kafka.cluster.node.fenced"
-"""Only the two brokers that report for all have any series of it."""
-NOT_YET: Final = "not read yet"
+"""Metric that only the two reporting brokers have series of."""
+NOT_YET: Final = "not scraped yet"
 
 
 class Symptom(NamedTuple):
-    """One thing that is wrong.
+    """A current problem of one series.
 
     Attributes:
         kind: One of ``KINDS``.
-        word: Which of that kind; may be empty.
-        series: Who has it.
-        value: How bad it is, in the unit of the metric.
+        word: Variant of the kind. Can be empty.
+        series: The series.
+        value: The value, or its upper bound, in the unit of the metric.
         unit: UCUM unit of the value.
-        least: Where only bounds are known, the lower one; the value is the upper one.
-        since: When it was first seen.
-        at_first_look: It was there when we first looked, so it began before ``since``.
+        least: Lower bound of the value. None if the value is exact.
+        since: Time of the first scrape that showed it.
+        at_first_look: True if the first scrape showed it, so that it started before ``since``.
     """
 
     kind: str
@@ -69,7 +69,7 @@ class Symptom(NamedTuple):
 
 
 class Unknown(NamedTuple):
-    """A family of a source that was not read lately: why, in one line, and since when."""
+    """A family without a recent scrape, the reason in one line, and its start."""
 
     family: str
     why: str
@@ -77,14 +77,14 @@ class Unknown(NamedTuple):
 
 
 class State(NamedTuple):
-    """Everything at one instant.
+    """The state of all families at one time.
 
     Attributes:
-        identity: The source that answered; None: no answer yet.
-        counts: How many have a symptom, by kind; ``?``: unknown, ``-``: other brokers report it.
-        symptoms: What is wrong, the worst first.
-        unknown: What was not read lately.
-        blind: Whether nothing at all is known.
+        identity: Identity of the source. None before the first response.
+        counts: Number of symptoms by kind; ``?``: unknown, ``-``: other brokers report it.
+        symptoms: Symptoms, worst first.
+        unknown: Families without a recent scrape.
+        blind: True if no family has a recent scrape.
     """
 
     identity: Identity | None
@@ -96,7 +96,10 @@ class State(NamedTuple):
 
 @dataclass(slots=True)
 class _Track:
-    """The state of one family: until when its last answer holds, and why it does not."""
+    """The state of one family.
+
+    ``until`` is the time at which the last response expires; ``why`` is a reason if it has.
+    """
 
     family: Family
     max_gap: float
@@ -107,18 +110,18 @@ class _Track:
     reports_for_all: bool = False
     offsets: NonConsumed = field(default_factory=NonConsumed)
     lost: dict[Series, float] = field(default_factory=dict)
-    """What groups lost since the first answer."""
+    """Records that groups lost since the first response."""
 
 
 class Board:
-    """Remembers since when each symptom is there; any thread may call it.
+    """The symptoms of all families, with their start. It is thread-safe.
 
     Args:
-        tasks: What is read.
-        now: The instant it begins at.
+        tasks: All tasks.
+        now: The start time.
 
     Attributes:
-        tasks: Those whose family has symptoms.
+        tasks: Tasks of families with symptoms.
     """
 
     def __init__(self, tasks: Sequence[Task], now: float) -> None:
@@ -131,17 +134,17 @@ class Board:
         }
 
     def read(self, task: Task) -> None:
-        """Read a family now."""
+        """Scrape a family now."""
         self.take(task.scraper.attempt(task.family, task.interval_us), time.monotonic())
 
     def take(self, scrape: Scrape, now: float) -> None:
-        """Take in one attempt."""
+        """Update the state of a family from a scrape."""
         with self._lock:
             if scrape.identity is not None and scrape.identity.kafka_version:
                 self._identity = scrape.identity
             track = self._tracks[scrape.source, scrape.family]
             looked = now <= track.until
-            # A symptom after a time without an answer is first seen now.
+            # A symptom after an interval without responses starts now.
             before = track.symptoms if looked else {}
             track.symptoms = {}
             if scrape.answer is None or scrape.outcome != "ok":
@@ -161,60 +164,62 @@ class Board:
                     known = before.get(series, new)
                     track.symptoms[series] = known._replace(value=value, least=low)
             track.reports_for_all = any(
-                one.metric == _REPORTERS and bool(one.zeros or one.values)
-                for one in scrape.answer.readings
+                reading.metric == _REPORTERS and bool(reading.zeros or reading.values)
+                for reading in scrape.answer.readings
             )
             track.seen, track.until = now, now + track.max_gap
-            track.why = "the last answer is too old"
+            track.why = "the last response is too old"
 
     def state(self, now: float) -> State:
-        """All symptoms, and the families that are unknown."""
+        """Return all symptoms and the unknown families."""
         with self._lock:
             tracks = self._tracks.values()
             known = [track for track in tracks if now <= track.until]
             several = len({source for source, _ in self._tracks}) > 1
             unknown = [
-                Unknown(f"{source} {name}" if several else name, one.why, one.seen)
-                for (source, name), one in self._tracks.items()
-                if now > one.until
+                Unknown(f"{source} {name}" if several else name, track.why, track.seen)
+                for (source, name), track in self._tracks.items()
+                if now > track.until
             ]
             counts = {kind: count for kind in KINDS if (count := _count(kind, tracks, now))}
-            symptoms = sorted(_symptoms(known).values(), key=_badness)
+            symptoms = sorted(_symptoms(known).values(), key=_severity)
             return State(self._identity, counts, symptoms, unknown, bool(tracks) and not known)
 
 
 def _symptoms(tracks: Iterable[_Track]) -> dict[Series, Symptom]:
-    """What several sources report, each once: the worst that one of them says."""
+    """Return one symptom per series: the highest value that a source reports."""
     found: dict[Series, Symptom] = {}
-    for series, one in chain.from_iterable(track.symptoms.items() for track in tracks):
-        known = found.get(series, one)
-        if known is one or known.value < one.value:
-            found[series] = one._replace(since=min(one.since, known.since))
+    for series, symptom in chain.from_iterable(track.symptoms.items() for track in tracks):
+        known = found.get(series, symptom)
+        if known is symptom or known.value < symptom.value:
+            found[series] = symptom._replace(since=min(symptom.since, known.since))
     return found
 
 
 def kinds_of(family: Family) -> tuple[str, ...]:
-    """The kinds of symptoms that a family's metrics show."""
+    """Return the kinds of symptoms that a family's metrics can show."""
     found = {SYMPTOMS[metric.name][0] for metric in family.metrics if metric.name in SYMPTOMS}
     return tuple(kind for kind in KINDS if kind in found)
 
 
 def _count(kind: str, tracks: Collection[_Track], now: float) -> str | None:
-    """How many have a symptom, as in ``State``; None if no family reads it."""
+    """Return the number of symptoms, as in ``State``; None if no family has the kind."""
     reporting = [track for track in tracks if kind in kinds_of(track.family)]
     if not reporting or any(now > track.until for track in reporting):
         return "?" if reporting else None
-    number = sum(one.kind == kind for one in _symptoms(reporting).values())
-    shared = [one for one in reporting if one.family.via == "admin"]
-    if number or kind not in _FOR_ALL or all("broker" not in one.family.roles for one in shared):
+    number = sum(symptom.kind == kind for symptom in _symptoms(reporting).values())
+    shared = [track.family for track in reporting if track.family.via == "admin"]
+    if number or kind not in _FOR_ALL or all("broker" not in family.roles for family in shared):
         return f"{number:,}"
-    reporters = [one for one in tracks if any(m.name == _REPORTERS for m in one.family.metrics)]
-    if not reporters or any(now > one.until for one in reporters):
+    reporters = [
+        track for track in tracks if any(m.name == _REPORTERS for m in track.family.metrics)
+    ]
+    if not reporters or any(now > track.until for track in reporters):
         return "?"
-    return "0" if any(one.reports_for_all for one in reporters) else "-"
+    return "0" if any(track.reports_for_all for track in reporters) else "-"
 
 
-def _badness(symptom: Symptom) -> tuple[int, str, float, float, str, int, str]:
+def _severity(symptom: Symptom) -> tuple[int, str, float, float, str, int, str]:
     rank, series = KINDS.index(symptom.kind), symptom.series
     number = -1 if series.partition is None else series.partition
     topic = series.topic or ""

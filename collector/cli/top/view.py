@@ -1,4 +1,4 @@
-"""How ``top`` looks: as much of the worst as the terminal has room for."""
+"""The screen of ``top``: as many symptoms as the terminal has room for, worst first."""
 
 from collections.abc import Mapping, Sequence
 from itertools import groupby
@@ -16,20 +16,20 @@ from lakehouse.tables.error_text import printable
 _STYLES: Final = dict(
     zip(KINDS, ("bold red", "red", "bold magenta", "magenta", "yellow", "cyan"), strict=True)
 )
-_WIDE: Final = 60  # columns from which on there is room for words
-_PART: Final = 3  # of the lines that what is unknown may take
+_WIDE: Final = 60  # minimum columns for long labels
+_PART: Final = 3  # unknown families use at most a third of the lines
 _GAP: Final = "   "
 Row = tuple[int, str, tuple[str, str, str, str]]
 
 
 def view(state: State, now: float, heading: tuple[str, str], size: tuple[int, int]) -> Group:
-    """The whole view.
+    """Return the whole screen.
 
     Args:
-        state: What is wrong and what is not known.
-        now: The steady instant at which durations end.
-        heading: What stands on the left and on the right of the first line.
-        size: Columns and lines; 0 lines: as many as it takes.
+        state: The symptoms and unknown families.
+        now: The end of durations (monotonic seconds).
+        heading: Left and right text of the first line.
+        size: Columns and lines. 0 lines: no limit.
     """
     width, height = size
     lines = [_heading(*heading, width), *_counts(state.counts, width)]
@@ -37,7 +37,7 @@ def view(state: State, now: float, heading: tuple[str, str], size: tuple[int, in
     if state.symptoms:
         lines += _table(state.symptoms, now, width, height and max(1, height - len(lines) - 2))
     elif not state.unknown:
-        lines.append(styled("Nothing is wrong, as far as these families show.", "green"))
+        lines.append(styled("No problems in these families.", "green"))
     return Group(*lines)
 
 
@@ -48,7 +48,7 @@ def _heading(left: str, right: str, width: int) -> Text:
 
 
 def _counts(counts: Mapping[str, str], width: int) -> list[Text]:
-    """How many have each symptom; a number stays on the line of what it counts."""
+    """Return the number of symptoms of each kind, without splitting a kind from its number."""
     lines = [Text()]
     for kind, count in counts.items():
         label = f"{kind} {count}"
@@ -60,16 +60,16 @@ def _counts(counts: Mapping[str, str], width: int) -> list[Text]:
 
 
 def _unknown(unknown: Sequence[Unknown], now: float, width: int, height: int) -> list[Text]:
-    """A paragraph for each reason; where there is no room for all, a line for each."""
+    """Return a paragraph per reason, or a line per reason if they do not fit."""
     causes: dict[str, list[Unknown]] = {}
-    for one in unknown:
-        causes.setdefault(one.why, []).append(one)
+    for family in unknown:
+        causes.setdefault(family.why, []).append(family)
     lines = [
-        f"unknown {', '.join(one.family for one in families)} for"
-        f" {span(now - min(one.since for one in families))}: {printable(why)}"
+        f"unknown {', '.join(each.family for each in families)} for"
+        f" {span(now - min(each.since for each in families))}: {printable(why)}"
         for why, families in causes.items()
     ]
-    if height:  # a pipe wants whole lines
+    if height:  # the reader of a pipe needs whole lines
         most = max(1, height // _PART)
         wrapped = [part for line in lines for part in wrap(line, width, break_on_hyphens=False)]
         lines = wrapped if len(wrapped) <= most else lines[:most]
@@ -80,12 +80,13 @@ def _unknown(unknown: Sequence[Unknown], now: float, width: int, height: int) ->
 
 
 def _table(symptoms: Sequence[Symptom], now: float, width: int, most: int) -> list[Text]:
-    """A header and as many rows as there is room for, 0: all; last, how many symptoms are left."""
+    """Return a header, at most ``most`` rows (0: all), and the number of hidden symptoms."""
     rows = _rows(symptoms, now, wide=width >= _WIDE)
     shown = rows[:most] if most else rows
     rest = len(symptoms) - sum(stands_for for stands_for, _, _ in shown)
     cells = [row for _, _, row in shown]
-    cells.insert(0, ("What", "Of", "Value" if any(row[2] for row in cells) else "", "For"))
+    value_title = "Value" if any(row[2] for row in cells) else ""
+    cells.insert(0, ("Problem", "Subject", value_title, "Age"))
     what, of, value, since = (max(map(cell_len, column)) for column in zip(*cells, strict=True))
     if most:
         of = min(of, max(1, width - what - value - since - 6))
@@ -98,21 +99,24 @@ def _table(symptoms: Sequence[Symptom], now: float, width: int, most: int) -> li
 
 
 def _rows(symptoms: Sequence[Symptom], now: float, *, wide: bool) -> list[Row]:
-    """Rows with their style and how many symptoms each stands for.
+    """Return rows with their style and their number of symptoms.
 
-    Partitions of one topic to which the same happened at once share theirs.
+    Partitions of a topic with the same symptom and start share one row.
     """
 
-    def together(one: Symptom) -> object:
-        same = (one.kind, one.word, one.since, one.at_first_look, one.series.topic)
-        return same if one.unit == "1" and one.series.partition is not None else one
+    def together(symptom: Symptom) -> object:
+        shared = (
+            symptom.kind, symptom.word, symptom.since, symptom.at_first_look, symptom.series.topic
+        )  # fmt: skip
+        is_grouped = symptom.unit == "1" and symptom.series.partition is not None
+        return shared if is_grouped else symptom
 
     rows = []
     for _, group in groupby(symptoms, key=together):
         first, *others = group
         number = 1 + len(others)
         if others:
-            partitions = ranges(one.series.partition or 0 for one in (first, *others))
+            partitions = ranges(symptom.series.partition or 0 for symptom in (first, *others))
             of = f"{first.series.topic}-{{{partitions}}}"
             value = f"{number:,} partitions" if wide else f"{number:,}x"
         else:
@@ -127,7 +131,7 @@ def _rows(symptoms: Sequence[Symptom], now: float, *, wide: bool) -> list[Row]:
 
 
 def _middle(text: str, width: int) -> str:
-    """The text in so many cells; the middle is cut, because the end has the partition."""
+    """Return a text in ``width`` cells, without its middle: the end has the partition."""
     if cell_len(text) <= width:
         return set_cell_size(text, width)
     tail = text[len(text) - (width - 1) // 2 :]

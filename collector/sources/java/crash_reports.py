@@ -1,4 +1,4 @@
-"""Crashes of the JVM in this process: each leaves a report beside the spool."""
+"""Crash reports of the agent's JVM, which it writes next to the spool."""
 
 import shlex
 from contextlib import suppress
@@ -13,12 +13,12 @@ _CAUSES: Final = ("#  SIG", "#  Internal Error", "#  Out of Memory", "# There is
 
 
 class Crash(NamedTuple):
-    """A report of the JVM.
+    """A crash report of the JVM.
 
     Attributes:
-        path: Where it is.
-        at_us: When it was written, in microseconds since the epoch.
-        cause: The line of it that says why the JVM died.
+        path: The report.
+        at_us: Time of the report (µs since the epoch).
+        cause: The line with the cause of the crash.
     """
 
     path: Path
@@ -26,18 +26,18 @@ class Crash(NamedTuple):
     cause: str
 
     def seen(self) -> None:
-        """It is recorded: name it so that no later start takes it for a new one."""
+        """Rename a recorded report, so that it is recorded once."""
         with suppress(OSError):
             self.path.rename(self.path.with_name(self.path.name.replace(_NEW, _SEEN, 1)))
 
 
 def option(spool: Path) -> str:
-    """Java's option for where reports go, quoted as for a shell."""
+    """Return Java's option for the path of reports, quoted for a shell."""
     return shlex.quote(f"-XX:ErrorFile={spool.resolve().with_name(f'{spool.name}.{_NEW}%p.log')}")
 
 
 def new(spool: Path) -> list[Crash]:
-    """The reports that no start has recorded yet, oldest first; of those recorded, 20 stay."""
+    """Return unrecorded reports, oldest first. Keep the last 20 recorded reports."""
     for old in _reports(spool, _SEEN)[:-_MOST_KEPT]:
         with suppress(OSError):
             old.path.unlink()
@@ -45,7 +45,7 @@ def new(spool: Path) -> list[Crash]:
 
 
 def every(spool: Path) -> list[Crash]:
-    """All reports that there are, new or recorded."""
+    """Return all reports, recorded or not."""
     return [*_reports(spool, _SEEN), *_reports(spool, _NEW)]
 
 
@@ -57,5 +57,5 @@ def _reports(spool: Path, kind: str) -> list[Crash]:
             with path.open("rb") as file:
                 head = file.read(_HEAD_BYTES).decode(errors="replace")
             causes = (line.strip("# ") for line in head.splitlines() if line.startswith(_CAUSES))
-            found.append(Crash(path, at_us, next(causes, "no cause is given")))
+            found.append(Crash(path, at_us, next(causes, "unknown cause")))
     return sorted(found, key=lambda crash: crash.at_us)

@@ -1,17 +1,15 @@
-"""The one Java virtual machine in this process.
+"""The Java virtual machine of this process.
 
-JPype starts it; it can be started once and never again. Threads attach to it by themselves, as
-daemons, so it never keeps the process alive. JPype itself is imported by those alone who need a
-JVM: who reads over HTTP has none.
+JPype can start a JVM once per process. Threads attach to it automatically as daemons, so it does
+not keep the process alive. JPype is imported only when a source needs Java: an agent that reads
+over HTTP has no JVM.
 """
 
-import atexit
 import os
 import shlex
 import shutil
 import sys
 from collections.abc import Callable
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -20,21 +18,21 @@ from collector.errors import ConfigError, SettingError
 from collector.sources.java import serial_filter
 
 _CLIENT_JARS: Final[tuple[str, ...]] = ("kafka-clients", "slf4j-api")
-# What OAUTHBEARER of a Kafka client needs besides, where the folder has it.
+# Optional jars that OAUTHBEARER of a Kafka client needs.
 _OAUTH_JARS: Final = ("jackson-core", "jackson-databind", "jackson-annotations", "jose4j")
 _METADATA_JARS: Final = ("kafka-metadata", "kafka-server-common")
-# Two threads that meet a class for the first time at one instant may crash JPype (its issue 756):
-# those that answers are made of are met before there are threads.
+# JPype can crash if two threads load a class at the same time (JPype issue 756), so the classes of
+# responses are loaded before threads start.
 _RETURNED: Final = (
     *(f"java.lang.{name}" for name in ("Thread", "String", "Integer", "Long", "Double", "Boolean")),
     *("java.util.HashMap", "java.util.Optional", "javax.management.Query"),
     *("java.rmi.MarshalledObject", "java.util.Collections", "java.util.Map"),
     *(name for name in serial_filter.EVERY if not set(name) & {"*", "$"}),
 )
-# The last, as it wakes up twenty times a second and keeps the command line in a file of /tmp.
+# PerfData wakes up twenty times a second and writes the command line to a file in /tmp.
 FRUGAL: Final = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData")
 FROM_OUTSIDE: Final = ("JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS")
-"""Variables by which operators add a javaagent: in our JVMs it would take memory and ports."""
+"""Variables that add Java agents. In the agent's JVM they would need memory and ports."""
 
 
 def start(
@@ -46,21 +44,21 @@ def start(
     options: str = "",
     heap_bytes: int = 128 << 20,
 ) -> None:
-    """Start the JVM, if it does not run yet.
+    """Start the JVM if it is not running.
 
     Args:
-        libs: Folder with the broker's jars, for the Admin client; None if that is not wanted.
-        metadata_libs: The same, to read its metadata log.
-        iam_jar: AWS's jar for the login of MSK.
-        timeout_seconds: How long RMI waits for an answer.
-        options: Further options of Java, written as for a shell; they override ours.
-        heap_bytes: How large its heap may grow.
+        libs: Folder with the broker's jars for the Admin client. None: no Admin client.
+        metadata_libs: Folder with the broker's jars for the metadata log. None: no metadata log.
+        iam_jar: Jar of AWS for the login to MSK.
+        timeout_seconds: Timeout of RMI responses.
+        options: Additional options of Java, written as for a shell. They override the defaults.
+        heap_bytes: Maximum heap size.
 
     Raises:
-        ConfigError: There is no Java.
-        SettingError: There is no Kafka client in the folder, or no such jar.
+        ConfigError: Java is missing or does not start.
+        SettingError: A jar is missing.
     """
-    import jpype  # noqa: PLC0415 - see above
+    import jpype  # noqa: PLC0415 - see the module's docstring
 
     if jpype.isJVMStarted():
         return
@@ -68,7 +66,7 @@ def start(
         os.environ.pop(name, None)
     home = java_home()
     if iam_jar is not None and not iam_jar.is_file():
-        raise SettingError("admin.iam_jar", f"there is no file {iam_jar}")
+        raise SettingError("admin.iam_jar", f"{iam_jar} does not exist")
     jars = [str(jar) for jar in (*_jars(libs, metadata_libs), iam_jar) if jar is not None]
     library = "libjvm.dylib" if sys.platform == "darwin" else "libjvm.so"
     try:
@@ -81,96 +79,83 @@ def start(
         )
     except (OSError, RuntimeError, jpype.JVMNotSupportedException) as error:
         raise ConfigError(
-            f"Java at {home} does not start: {error}; set JAVA_HOME to Java 17 or later"
+            f"Java at {home} does not start: {error}. Set JAVA_HOME to Java 17 or later."
         ) from None
-    serial_filter.install(java)  # before anything is read
-    # A thread of JPype wakes up four times a second, an eighth of an agent's processor time, and
-    # lets Python collect when Java did. It waits for Java to drop an object of Python (a proxy, a
-    # buffer), and Java is given none: who gives it one must start the queue again before.
-    queue = java("org.jpype.ref.JPypeReferenceQueue").getInstance()
-    queue.stop()
-    atexit.register(queue.start)  # at its own exit, after this, JPype waits ten seconds for it
+    serial_filter.install(java)  # before any response is read
     for name in _RETURNED:
         java(name)
-    # Native libraries of RMI and of sockets: loaded by a thread of ours while telemetry.memory
-    # dropped pages, each once crashed the process. It heeds such libraries now.
-    for native in ("sun.rmi.transport.GC", "sun.nio.ch.Net"):
-        with suppress(java("java.lang.ClassNotFoundException")):  # a class of the JDK's own
-            java("java.lang.Class").forName(native)
     if jars:
         _silence_slf4j()
 
 
 def java_home() -> Path:
-    """Where Java is: JAVA_HOME, or what ``java`` on PATH belongs to.
+    """Return JAVA_HOME, or the home of ``java`` on PATH.
 
     Raises:
-        ConfigError: There is none.
+        ConfigError: Java is missing.
     """
     stated = os.environ.get("JAVA_HOME")
     if stated:
         return Path(stated)
     found = shutil.which("java")
     if found is None:
-        raise ConfigError("no Java found: install Java 17 or later, or set JAVA_HOME")
+        raise ConfigError("Java is missing. Install Java 17 or later, or set JAVA_HOME.")
     return Path(found).resolve().parent.parent
 
 
 def rmi_options(seconds: float) -> tuple[str, ...]:
-    """Options of a JVM that bound each wait of RMI: to connect, for a handshake, for an answer."""
+    """Return the JVM options for timeouts of RMI: connection, handshake and response."""
     waits = ("tcp.responseTimeout", "tcp.handshakeTimeout", "proxy.connectTimeout")
-    timeout_ms = max(1, round(seconds * 1000))  # 0 would mean for ever
+    timeout_ms = max(1, round(seconds * 1000))  # 0 would disable the timeout
     return tuple(f"-Dsun.rmi.transport.{wait}={timeout_ms}" for wait in waits)
 
 
 @cache
 def java(name: str) -> Any:
-    """A Java class by its full name."""
-    import jpype  # noqa: PLC0415 - see above
+    """Return a Java class by its full name."""
+    import jpype  # noqa: PLC0415 - see the module's docstring
 
     return jpype.JClass(name)
 
 
 def started_jvm() -> Callable[[str], Any] | None:
-    """Gives Java's classes by name, where the JVM runs."""
+    """Return a function from names to Java classes. None if no JVM is running."""
     jpype = sys.modules.get("jpype")
     return jpype.JClass if jpype is not None and jpype.isJVMStarted() else None
 
 
 def detach() -> None:
-    """At the end of a thread that may have called Java: else one of Java's stays for ever, 9 kB."""
+    """Detach a thread at its end. Otherwise Java keeps 9 kB for it until the process ends."""
     if started_jvm() is not None:
-        java("java.lang.Thread").detach()  # which is known: to look a class up attaches the thread
+        java("java.lang.Thread").detach()  # a cached class: loading a class attaches the thread
 
 
 def _options(timeout_seconds: float, heap_bytes: int) -> list[str]:
     return [
-        # A small young generation: else the whole heap would be filled before anything is
-        # collected, and stay resident. What outlives a scrape is a few megabytes; the names of the
-        # beans of 10,000 partitions take more, so the most is far above that.
+        # A small young generation: otherwise Java fills the whole heap before it collects, and the
+        # heap stays in memory. A few megabytes outlive a scrape. The maximum is much larger for
+        # the names of the MBeans of 10,000 partitions.
         *(f"-Xmx{heap_bytes >> 20}m", "-Xms6m", "-Xmn4m"),
         *("-XX:MinHeapFreeRatio=10", "-XX:MaxHeapFreeRatio=20"),
-        # Of the main thread the JVM takes what is below for guard pages: delta-rs needs a megabyte.
+        # The JVM makes guard pages below the main thread's stack, and delta-rs needs a megabyte.
         "-Xss2m",
         *FRUGAL,
-        # Else Java's own classes are written to while they are mapped: 7 MB of them stay files.
-        "-XX:+UnlockDiagnosticVMOptions",
-        "-XX:ArchiveRelocationMode=0",
-        # Else two of its threads wake up once and four times a second, to find nothing to do.
+        # By default two JVM threads wake up once and four times a second without work.
+        "-XX:+UnlockDiagnosticVMOptions",  # before the two options that need it
         "-XX:GuaranteedSafepointInterval=60000",
         "-XX:AsyncDeflationInterval=60000",
-        "-XX:-CreateCoredumpOnCrash",  # it would hold passwords
-        "-Xrs",  # SIGTERM and SIGINT are the agent's
+        "-XX:-CreateCoredumpOnCrash",  # it would contain passwords
+        "-Xrs",  # the agent handles SIGTERM and SIGINT
         "-Djava.awt.headless=true",
         "-Dslf4j.internal.verbosity=ERROR",
         *rmi_options(timeout_seconds),
-        "-Dsun.rmi.transport.connectionTimeout=60000",  # longer than a cadence: keep the socket
+        "-Dsun.rmi.transport.connectionTimeout=60000",  # reuse it for an interval
         "--enable-native-access=ALL-UNNAMED",
     ]
 
 
 def _jars(libs: Path | None, metadata_libs: Path | None) -> list[Path]:
-    """The jars of the class path, of one Kafka version, since classes of two do not fit."""
+    """Return the jars of the class path. Jars of two Kafka versions are incompatible."""
     folder, key, stems = libs, "admin.libs", _CLIENT_JARS
     if metadata_libs is not None:
         folder, key, stems = metadata_libs, "metadata_log.libs", _CLIENT_JARS + _METADATA_JARS
@@ -179,7 +164,7 @@ def _jars(libs: Path | None, metadata_libs: Path | None) -> list[Path]:
     for stem in stems:
         if not _newest(folder, stem):
             raise SettingError(
-                key, f"no {stem}-*.jar in {folder}: name the libs folder of the broker"
+                key, f"{stem}-*.jar is missing in {folder}. Set the libs folder of the broker."
             )
     return [jar for stem in stems + _OAUTH_JARS for jar in _newest(folder, stem)]
 
@@ -189,7 +174,7 @@ def _newest(libs: Path, stem: str) -> list[Path]:
 
 
 def _silence_slf4j() -> None:
-    # Without a backend slf4j says so on stderr, once, and then stays silent as we want it.
+    # Without a backend slf4j prints a warning to stderr once and logs nothing afterwards.
     system = java("java.lang.System")
     stderr = system.err
     system.setErr(java("java.io.PrintStream")(java("java.io.OutputStream").nullOutputStream()))

@@ -1,15 +1,15 @@
-"""Which of Java's classes the agent makes into objects, by the kind of answer that it waits for.
+"""Filters of deserialization: the classes that a response may contain, by kind of response.
 
-Java asks a filter before it makes an object of what it received. There are three:
+Java calls a filter before it creates an object from received bytes. There are three kinds:
 
 - ``VALUES``: attributes, notifications and exceptions. It is the filter of the whole JVM.
-- ``NAMES``: a set of object names. Java hashes what a set holds, so nothing is accepted in it whose
-  hash is made of other objects' hashes: to read sets within sets takes years.
-- ``STUB``: the answer of a registry or a login. Java calls the host that a stub names, so only the
-  answer itself may be a stub.
+- ``NAMES``: a set of object names. Java hashes the elements of a set, so a class whose hash depends
+  on the hashes of other objects is refused: reading sets within sets takes years.
+- ``STUB``: the response of a registry or a login. Java connects to the host that a stub names, so
+  only the response itself may be a stub.
 
-The agent ships no classes of its own. Method handles join Java's own filters, so that Java does not
-call Python for each object that it reads.
+The agent has no Java classes. Method handles combine Java's own filters, so that Java does not call
+Python for each object.
 """
 
 from collections.abc import Callable
@@ -35,13 +35,13 @@ _OTHER: Final = (
     *("io.ObjectStream", "io.InvalidClass", "io.NotSerializable", "util.NoSuchElement"),
     *("util.ConcurrentModification", "util.concurrent.Execution", "util.concurrent.Timeout"),
 )
-# What an exception's list of suppressed ones is, in Java 8 and in later versions.
+# Classes of an exception's list of suppressed exceptions, in Java 8 and later.
 _SUPPRESSED: Final = (
     *("EmptyList", "UnmodifiableCollection", "UnmodifiableList", "UnmodifiableRandomAccessList"),
 )
 _OPEN: Final = ("CompositeDataSupport", "CompositeType", "OpenType", "SimpleType")
 VALUES: Final = (
-    "java.lang.*",  # of it, not of what is below it: numbers, texts and exceptions
+    "java.lang.*",  # the package without subpackages: numbers, texts and exceptions
     *(f"javax.management.{name}Exception" for name in _JMX),
     *(f"java.rmi.{name}Exception" for name in _RMI),
     *(f"javax.security.auth.login.{name}Exception" for name in _LOGIN),
@@ -53,22 +53,22 @@ VALUES: Final = (
     *("javax.management.Notification", "javax.management.MBeanServerNotification"),
     *("javax.management.remote.NotificationResult", "javax.management.ObjectName"),
     *("javax.management.remote.TargetedNotification", "java.util.EventObject"),
-    # How a JVM agrees to keep what the agent has a stub of.
+    # Leases of remote objects that the agent has a stub of.
     *("java.rmi.dgc.Lease", "java.rmi.dgc.VMID", "java.rmi.server.UID"),
 )
 """Classes of attributes, notifications and exceptions, as ``jdk.serialFilter`` has them."""
 
 
 class Answer(NamedTuple):
-    """The classes of a kind of answer that holds more than values.
+    """Classes of a kind of response with more than values.
 
-    Java asks about a class once for each stream, at the first object of it; then about an array
-    that an object needs, and about each reference back to what the stream had before.
+    Java calls the filter for the first object of each class in a stream, for each array, and for
+    each reference to an earlier object of the stream.
 
     Attributes:
-        outermost: Classes of the answer itself, and of nothing in it.
-        within: Classes of what it holds.
-        repeats: Whether it may hold several objects of one class, by such references.
+        outermost: Classes of the response itself.
+        within: Classes of its content.
+        repeats: True if it can have several objects of one class through references.
     """
 
     outermost: tuple[str, ...]
@@ -84,7 +84,7 @@ STUB: Final = Answer(
         "javax.management.remote.rmi.RMIServerImpl_Stub",
         "javax.management.remote.rmi.RMIConnectionImpl_Stub",
     ),
-    (  # the latter two are what the stubs extend, and abstract
+    (  # the last two are the abstract base classes of stubs
         "javax.rmi.ssl.SslRMIClientSocketFactory",
         "java.rmi.server.RemoteStub",
         "java.rmi.server.RemoteObject",
@@ -92,19 +92,19 @@ STUB: Final = Answer(
     repeats=False,
 )
 EVERY: Final = (*VALUES, *NAMES.outermost, *STUB.outermost, *STUB.within)
-"""The classes of all answers, for a JVM that can have one filter only."""
+"""Classes of all responses, for a JVM with one filter."""
 
 
 def pattern(classes: tuple[str, ...]) -> str:
-    """A value of ``jdk.serialFilter`` that accepts these classes only, within bounds."""
+    """Return a value of ``jdk.serialFilter`` that accepts only these classes, within limits."""
     return ";".join((_BOUNDS, *classes, "!*"))
 
 
 def install(java: Callable[[str], Any]) -> None:
-    """Make ``VALUES`` the filter of the JVM, which has just started.
+    """Set ``VALUES`` as the filter of the JVM after its start.
 
     Raises:
-        SettingError: An option of Java sets a filter, too.
+        SettingError: An option of Java already sets a filter.
     """
     handles = _Handles(java)
     check = handles.checked_by(pattern(VALUES))
@@ -115,7 +115,7 @@ def install(java: Callable[[str], Any]) -> None:
 
 
 def filter_of(answer: Answer, java: Callable[[str], Any]) -> Any:
-    """The java.io.ObjectInputFilter of a stream that brings this answer."""
+    """Return the java.io.ObjectInputFilter of a stream with this response."""
     handles = _Handles(java)
     within = [*map(handles.type, answer.within), *([None] if answer.repeats else [])]
     check = handles.choice(
@@ -127,7 +127,7 @@ def filter_of(answer: Answer, java: Callable[[str], Any]) -> Any:
 
 
 _FILTER: Final = "java.io.ObjectInputFilter"
-_DEEPEST: Final = 3  # a set, a name, its text; or what a stub's class extends
+_DEEPEST: Final = 3  # a set, a name, its text; or the base classes of a stub
 _INFO: Final = f"{_FILTER}$FilterInfo"
 _STATUS: Final = f"{_FILTER}$Status"
 _OBJECT: Final = "java.lang.Object"
@@ -136,7 +136,7 @@ _REASON: Final = "java.lang.IllegalArgumentException"
 
 
 class _Handles:
-    """Method handles that take a FilterInfo, and the filters that they make."""
+    """Method handles of a FilterInfo, and filters made of them."""
 
     def __init__(self, java: Callable[[str], Any]) -> None:
         self._java = java
@@ -148,22 +148,22 @@ class _Handles:
         )
 
     def type(self, name: str) -> Any:
-        """The java.lang.Class of a name."""
+        """Return the java.lang.Class of a name."""
         return self._java("java.lang.Class").forName(name)
 
     def checked_by(self, classes: str) -> Any:
-        """The status that a filter of patterns gives."""
+        """Return a handle for the status of a filter of patterns."""
         made = self._java(f"{_FILTER}$Config").createFilter(classes)
         return self._method(_FILTER, "checkInput", _STATUS, _INFO).bindTo(made)
 
     def is_one_of(self, classes: list[Any]) -> Any:
-        """Whether it asks about one of these classes; null stands for a reference."""
+        """Return a handle that tests for these classes. Null is a reference."""
         known = self._java("java.util.HashSet")(classes)
         contains = self._method("java.util.Set", "contains", "boolean", _OBJECT).bindTo(known)
         return self._join.filterArguments(contains, 0, self._class)
 
     def naming_what_is_refused(self, check: Any) -> Any:
-        """A filter whose refusal is an exception with the name of the class."""
+        """Return a filter that refuses with an exception that names the class."""
         status, info = self.type(_STATUS), self.type(_INFO)
         equals = self._function(_OBJECTS, "equals", "boolean", _OBJECT, _OBJECT)
         is_refused = equals.bindTo(self._java(_STATUS).REJECTED)
@@ -194,5 +194,5 @@ class _Handles:
 
     def _signature(self, *types: str) -> Any:
         boolean = self._java("java.lang.Boolean").TYPE
-        classes = (boolean if one == "boolean" else self.type(one) for one in types)
+        classes = (boolean if name == "boolean" else self.type(name) for name in types)
         return self._java("java.lang.invoke.MethodType").methodType(*classes)

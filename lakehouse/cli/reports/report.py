@@ -15,12 +15,13 @@ from lakehouse.core.display import line
 from lakehouse.core.periods import Period
 from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import clusters
-from lakehouse.report import owners, pdf
+from lakehouse.report import owners
 from lakehouse.report.csv_files import files
-from lakehouse.report.facts import build, saved
-from lakehouse.report.facts.answers import with_answers
+from lakehouse.report.facts import build, report_json
 from lakehouse.report.facts.owners.one_team import of_team
 from lakehouse.report.facts.owners.owner_accounts import Facts, add_owners
+from lakehouse.report.facts.report_record import with_answers
+from lakehouse.report.page import pdf
 from lakehouse.report.page.page import render
 from lakehouse.report.summary import lines
 from lakehouse.report.summary.summarize import summarize
@@ -30,10 +31,10 @@ _LAKE_ONLY: Final = (
     "gold", "objectives_folder", "week", "start", "end", "maintenance", "corrections", "cluster",
     "business_hours", "options_file",
 )  # fmt: skip
-"""Options that do not apply to saved facts."""
+"""Options that do not apply to a saved report."""
 
 _OF_SAVED: Final = ("time_zone", "min_coverage")
-"""Options that change how saved facts are shown."""
+"""Options that change the presentation of a saved report."""
 
 OPTIONS: Final = options.combined(
     PERIOD,
@@ -41,39 +42,39 @@ OPTIONS: Final = options.combined(
     options.CLUSTER,
     click.option(
         "--time-zone", metavar="ZONE",
-        help="Time zone of instants and of the week, such as Europe/Berlin; by default UTC.",
+        help="Time zone of the report, such as Europe/Berlin. Default: UTC.",
     ),
     click.option(
         "--business-hours", metavar="HOURS",
-        help="Also report these hours separately, such as 'Mon-Fri 08:00-18:00'.",
+        help="Add a section for business hours, such as 'Mon-Fri 08:00-18:00'.",
     ),
-    click.option("--html", "html_file", type=options.FILE, help="Write the page to this file."),
+    click.option("--html", "html_file", type=options.FILE, help="HTML output file."),
     click.option(
         "--pdf", "pdf_file", type=options.FILE,
-        help="Print the page on A4 to this file, by a Chromium of this machine.",
+        help="PDF output file (requires Chromium).",
     ),
     click.option(
         "--json", "json_file", type=options.FILE_OR_STDOUT,
-        help="Write the facts to this file; - for standard output.",
+        help="JSON output file. Use - for stdout.",
     ),
     click.option(
         "--csv", "csv_folder", type=options.FOLDER,
-        help="Write each table of the facts to this folder.",
+        help="Output folder for CSV files.",
     ),
     options.OWNERS,
     options.TEAM,
     options.MIN_COVERAGE,
 )  # fmt: skip
-"""Which facts a report has (``StatementOptions``), and where they go (``ReportOutputs``)."""
+"""Options of the report data (``StatementOptions``) and of outputs (``ReportOutputs``)."""
 
 
 def facts_of(
     asked: StatementOptions, engine: Engine, period: Period, *, every: bool = False
 ) -> Iterator[Facts]:
-    """The facts of one cluster, or of every cluster of the lake."""
+    """Yield the report data of one cluster, or of every cluster of the lake."""
     asked.check(engine)
     for cluster in clusters(engine) if every else [asked.cluster]:
-        with phase("facts" if cluster is None else f"facts of {line(cluster)}"):
+        with phase("report" if cluster is None else f"report of {line(cluster)}"):
             facts = build.facts(
                 engine, asked.objectives, period, cluster=cluster, calendar=asked.calendar,
                 min_coverage=asked.min_coverage,
@@ -82,16 +83,16 @@ def facts_of(
 
 
 class ReportOutputs:
-    """Files that are written from the facts of a report.
+    """Output files of a report.
 
     Args:
-        given: The options of ``OPTIONS``; a wrong one fails before an engine starts.
-        has_owners: Whether the facts may have owners already.
+        given: The values of ``OPTIONS``. Errors in them occur before an engine starts.
+        has_owners: True if the report data can already contain owners.
     """
 
     def __init__(self, given: Mapping[str, Any], *, has_owners: bool = False) -> None:
         if given["team"] is not None and given["owners_file"] is None and not has_owners:
-            raise click.UsageError("--team needs --owners")
+            raise click.UsageError("--team requires --owners")
         names = ("html_file", "pdf_file", "json_file", "csv_folder")
         self.places: tuple[Path | None, ...] = tuple(given[name] for name in names)
         self._browser = "" if given["pdf_file"] is None else pdf.browser()
@@ -101,10 +102,10 @@ class ReportOutputs:
     def write(
         self, facts: Facts, every_cluster: Path | None = None, *, with_page: bool = False
     ) -> Facts:
-        """Write all files and print the verdicts, or write a cluster to a folder of several.
+        """Write all files and print the verdicts, or write one cluster to a folder.
 
         Returns:
-            What was written: the facts with owners, or those of one team.
+            The report data with owners, limited to the team if there is one.
         """
         facts = facts if self._owners is None else add_owners(facts, self._owners)
         facts = facts if self._team is None else of_team(facts, self._team)
@@ -117,7 +118,7 @@ class ReportOutputs:
         )
         html = ""
         if html_file or pdf_file:
-            with phase("page"):
+            with phase("HTML"):
                 html = render(facts)
         if html_file is not None:
             write_file(html_file, html.encode())
@@ -129,19 +130,19 @@ class ReportOutputs:
             for name, content in files(facts):
                 write_file(csv_folder / name, content.encode())
         if json_file is not None:
-            write_file(json_file, saved.text(facts).encode())
+            write_file(json_file, report_json.text(facts).encode())
         if json_file is None or str(json_file) != "-":
             click.echo(summary_text(summarize(facts)), nl=False)
         return facts
 
 
 def _write_cluster(facts: Facts, folder: Path, *, with_page: bool) -> None:
-    """Write a cluster's facts, and its page, to a folder of several, and print its headline."""
+    """Write the report data and optionally the HTML report of a cluster; print its headline."""
     file = folder / f"{file_stem(str(facts['cluster']))}.json"
-    write_file(file, saved.text(facts).encode())
+    write_file(file, report_json.text(facts).encode())
     if with_page:
         file = file.with_suffix(".html")
-        with phase(f"page of {line(facts['cluster'])}"):
+        with phase(f"HTML of {line(facts['cluster'])}"):
             page = render(facts)
         write_file(file, page.encode())
     click.echo(f"{file}  {lines.headline(summarize(facts))}")
@@ -152,20 +153,19 @@ def _write_cluster(facts: Facts, folder: Path, *, with_page: bool) -> None:
 @OPTIONS
 @click.option(
     "--every-cluster", type=options.FOLDER, metavar="FOLDER",
-    help="Write the facts of every cluster of the lake to this folder, for jmxlake summary.",
+    help="Output folder for the JSON report of each cluster, for jmxlake summary.",
 )  # fmt: skip
 def report(lake: LakeOptions, *, every_cluster: Path | None, **given: Any) -> None:
-    """Report a period: verdicts as a table, a page, and facts in JSON.
+    """Report a week as text, HTML, PDF, JSON or CSV.
 
-    By default the last week that has ended; in the first week of a lake, that week.
-
-    From the facts of an earlier report (REPORT.json) the same is written without the lake.
+    The default is the last complete week, or the current week if it is the first one of the lake.
+    REPORT.json is an earlier report; its output does not require the lake.
     """
-    is_file = saved.is_saved(lake.root)
+    is_file = report_json.is_saved(lake.root)
     outputs = ReportOutputs(given, has_owners=is_file)
     every = every_cluster is not None
     if every and (is_file or any((*outputs.places, given["cluster"]))):
-        raise click.UsageError("--every-cluster goes with a lake, and without other outputs")
+        raise click.UsageError("--every-cluster requires a lake and excludes other outputs")
     if is_file:
         outputs.write(_saved_facts(lake.root))
         return
@@ -180,9 +180,8 @@ def _saved_facts(file: str) -> Facts:
     names = {option.name: option.opts[0] for option in context.command.params}
     wrong = [names[name] for name in _LAKE_ONLY if context.params[name] is not None]
     if wrong:
-        what = f"{file} has its own cluster and period: leave out {', '.join(wrong)}"
-        raise click.UsageError(what)
-    facts, zone, floor = saved.load(Path(file)), *map(context.params.get, _OF_SAVED)
+        raise click.UsageError(f"{file} has its own cluster and period. Omit {', '.join(wrong)}")
+    facts, zone, floor = report_json.load(Path(file)), *map(context.params.get, _OF_SAVED)
     if zone is not None:
         periods.time_zone(zone)
         facts |= {"time_zone": zone}

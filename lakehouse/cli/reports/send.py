@@ -1,4 +1,4 @@
-"""``jmxlake send``."""
+"""``jmxlake send``, and the delivery that ``jmxlake weekly`` shares."""
 
 import datetime as dt
 import json
@@ -11,9 +11,9 @@ from msgspec.structs import replace
 
 from lakehouse.cli.options import FILE, TEAM, kept_in, log, named
 from lakehouse.errors import SendError
-from lakehouse.report import pdf
-from lakehouse.report.facts import saved
+from lakehouse.report.facts import report_json
 from lakehouse.report.facts.owners.one_team import of_team
+from lakehouse.report.page import pdf
 from lakehouse.report.page.page import render
 from lakehouse.report.send import slack, teams
 from lakehouse.report.send.mail import File, deliver, file_name, letter
@@ -24,8 +24,8 @@ from lakehouse.report.summary.summarize import summarize
 
 LINK: Final = click.option(
     "--link", metavar="URL",
-    help="Address of the page (https), for a button in messages; {week} and {cluster} are filled "
-    "in. Default: link of the settings.",
+    help="URL of the HTML report (https) for a button in messages, with {week} and {cluster} as "
+    "placeholders. Default: link of the settings.",
 )  # fmt: skip
 _MESSAGES: Final = {"slack": slack.message, "teams": teams.message}
 
@@ -34,35 +34,41 @@ _MESSAGES: Final = {"slack": slack.message, "teams": teams.message}
 @click.argument("facts_file", metavar="REPORT.json", type=click.Path(path_type=Path))
 @click.option(
     "--settings", "settings_file", required=True, type=FILE,
-    help="YAML of recipients and servers; see docs/send.md.",
+    help="File with recipients and servers (YAML). See docs/send.md.",
 )  # fmt: skip
 @TEAM
 @LINK
-@click.option("--to", multiple=True, metavar="ADDRESS", help="Other recipients; repeatable.")
-@click.option("--only", type=click.Choice(["mail", "webhook"]), help="Send only by this.")
-@click.option("--dry-run", is_flag=True, help="Print the messages; send nothing.")
+@click.option(
+    "--to", multiple=True, metavar="ADDRESS",
+    help="Recipient. Overrides the recipients in the settings. Repeatable.",
+)  # fmt: skip
+@click.option(
+    "--only", type=click.Choice(["mail", "webhook"]), help="Send through this channel only."
+)
+@click.option("--dry-run", is_flag=True, help="Print the messages without sending them.")
 def send(
     facts_file: Path, settings_file: Path, team: str | None, link: str | None,
     to: tuple[str, ...], only: str | None, *, dry_run: bool,
 ) -> None:  # fmt: skip
-    """Send a report by mail and webhook, from the facts that `jmxlake report --json` wrote.
+    """Send a saved report by mail or to a chat.
 
-    Exits with 1 if one of the two failed; the other is still tried.
+    REPORT.json is the output of jmxlake report --json. It exits with 1 if a channel failed; it
+    still tries the other channel.
     """
     loaded = with_link(load(settings_file), link)
-    facts = saved.load(facts_file)
+    facts = report_json.load(facts_file)
     facts = facts if team is None else of_team(facts, team)
     if to and loaded.mail is not None:
         loaded = replace(loaded, mail=replace(loaded.mail, to=to))
     if not send_report(facts, loaded, only, dry_run=dry_run):
-        raise SendError(f"{settings_file}: it has no settings for {only}")
+        raise SendError(f"{settings_file}: settings for {only} are missing. Add them")
 
 
 def with_link(settings: Settings, link: str | None) -> Settings:
-    """Return the settings with another address of the page; None: theirs.
+    """Return the settings with another link. None: keep their link.
 
     Raises:
-        SendError: It is not an address with https.
+        SendError: The link is not an https URL.
     """
     return settings if link is None else replace(settings, link=link_of(link))
 
@@ -70,10 +76,10 @@ def with_link(settings: Settings, link: str | None) -> Settings:
 def send_report(
     facts: dict[str, Any], settings: Settings, only: str | None = None, *, dry_run: bool = False
 ) -> bool:
-    """Send a report by mail and webhook; returns whether the settings have one of them.
+    """Send a report by mail and webhook; return True if the settings have one of them.
 
     Raises:
-        SendError: One of them failed; the other was still tried.
+        SendError: A channel failed. The other channel was still tried.
     """
     mail = settings.mail if only != "webhook" else None
     webhook = settings.webhook if only != "mail" else None
@@ -97,26 +103,26 @@ def _mail(
     version = str(facts.get("jmxlake") or "")
     now = dt.datetime.now(dt.UTC)
     message = letter(summary, _files(facts, mail), mail, now, link=link, version=version)
-    how = f"mail to {', '.join(message.to)} by {mail.host}:{mail.port} ({mail.security})"
+    how = f"mail to {', '.join(message.to)} through {mail.host}:{mail.port} ({mail.security})"
     if dry_run:
         log(f"would send {how}")
         click.echo(message.content)
         return
     refused = deliver(message, mail)
     if refused:
-        # No error: who calls this again would send it to all others twice.
+        # Not an error, because another call would send it to the other recipients twice.
         log(f"mail: {mail.host}:{mail.port} accepted it, but refused {refused}")
     click.echo(f"sent {how}")
 
 
 def _files(facts: dict[str, Any], mail: Mail) -> list[File]:
-    # A missing browser fails before anything is rendered.
+    # A missing browser must fail before the HTML report is rendered.
     browser = pdf.browser() if "pdf" in mail.attach else ""
     html = render(facts) if {"html", "pdf"} & set(mail.attach) else ""
     contents: dict[str, Callable[[], tuple[str, bytes]]] = {
         "html": lambda: ("text/html", html.encode()),
         "pdf": lambda: ("application/pdf", pdf.printed(html, browser)),
-        "json": lambda: ("application/json", saved.text(facts).encode()),
+        "json": lambda: ("application/json", report_json.text(facts).encode()),
     }
     return [File(file_name(facts, kind), *contents[kind]()) for kind in mail.attach]
 

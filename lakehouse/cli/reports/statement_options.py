@@ -1,4 +1,4 @@
-"""The options that commands on statements share; statements are made and published by them."""
+"""Options that commands on SLO results share, and the publication of these results."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -16,39 +16,45 @@ from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import last_week, subjects, window_of
 from lakehouse.errors import MaintenanceFileError
 from lakehouse.slo import attainment, published
-from lakehouse.slo.calendar import corrections, maintenance
-from lakehouse.slo.calendar.report_calendar import Calendar, parse_business_hours
+from lakehouse.slo.calendar import maintenance
+from lakehouse.slo.calendar.report_calendar import (
+    Calendar,
+    check_corrections,
+    load_corrections,
+    parse_business_hours,
+)
 from lakehouse.slo.sla_statement import Statement
 
 PERIOD: Final = options.combined(
-    click.option("--week", metavar="YYYY-Www", help="An ISO week, such as 2026-W47."),
-    click.option("--from", "start", metavar="INSTANT", help="Start, ISO 8601; by default UTC."),
-    click.option("--to", "end", metavar="INSTANT", help="End, ISO 8601; by default UTC."),
+    click.option("--week", metavar="YYYY-Www", help="ISO week, such as 2026-W47."),
+    click.option("--from", "start", metavar="TIME", help="Start (ISO 8601). Default offset: UTC."),
+    click.option("--to", "end", metavar="TIME", help="End (ISO 8601). Default offset: UTC."),
 )
 CALENDAR: Final = options.combined(
     click.option(
         "--maintenance", metavar="FILE", type=options.FILE,
-        help="YAML of planned maintenance: figures are reported with it and without.",
+        help="File with planned maintenance (YAML). Results are reported with and without it.",
     ),
     click.option(
         "--corrections", metavar="FILE", type=options.FILE,
-        help="YAML of time agreed not to count: each verdict is also reported with it deducted.",
+        help="File with agreed corrections (YAML). The corrected verdict is reported next to the "
+        "original.",
     ),
 )  # fmt: skip
 
 
 class StatementOptions:
-    """Objectives, period and calendar of statements and of reports.
+    """Objectives, period and calendar of SLO results and reports.
 
-    ``given`` is the period of the options; None: there is none.
+    ``given`` is the period of the options. None: the default period.
 
     Args:
         lake: The lake.
-        given: ``PERIOD``, ``CALENDAR`` and others; a wrong one fails before an engine starts.
+        given: ``PERIOD``, ``CALENDAR`` and others. Errors in them occur before an engine starts.
 
     Raises:
-        MaintenanceFileError: Planned maintenance or corrections are malformed; a line is printed
-            for each of the latter.
+        MaintenanceFileError: Planned maintenance or corrections are malformed. Each malformed
+            correction is printed.
     """
 
     def __init__(self, lake: LakeOptions, given: Mapping[str, Any]) -> None:
@@ -56,14 +62,14 @@ class StatementOptions:
         zone, hours = given.get("time_zone") or periods.UTC_NAME, given.get("business_hours")
         week, start, end = given["week"], given["start"], given["end"]
         if week is not None and (start or end):
-            raise click.UsageError("give --week, or --from and --to, not both")
+            raise click.UsageError("use either --week, or --from and --to")
         self._zone = periods.time_zone(zone)
         by_ends = options.between(start, end, self._zone)
         self.given = by_ends if week is None else periods.week(week, self._zone)
         business = None if hours is None else parse_business_hours(hours)
         planned = maintenance.load(given["maintenance"]) if given["maintenance"] else ()
         file = given["corrections"]
-        corrected, faults = corrections.load(file) if file else ((), [])
+        corrected, faults = load_corrections(file) if file else ((), [])
         _refuse(faults)
         self.calendar = Calendar(zone, business, planned, corrected)
         self.cluster: str | None = given.get("cluster")
@@ -71,23 +77,24 @@ class StatementOptions:
         self.min_coverage: float = FLOOR_PERCENT if floor is None else floor
 
     def period(self, engine: Engine) -> Period:
-        """The period that is given; by default the last week that has ended."""
+        """Return the period of the options. Default: the last complete week."""
         return self.given or last_week(engine, attainment.now_us(), self._zone)
 
     def check(self, engine: Engine) -> None:
-        """Compare corrections with the objectives and the subjects that there are.
+        """Check that corrections refer to existing objectives and subjects.
 
         Raises:
-            MaintenanceFileError: Some do not fit; a line is printed for each.
+            MaintenanceFileError: Some do not. Each of them is printed.
         """
         if corrected := self.calendar.corrections:
             known, now_us = subjects(engine), attainment.now_us()
-            _refuse(list(corrections.check(corrected, self.objectives, known, now_us)))
+            faults = check_corrections(corrected, self.objectives, known, now_us)
+            _refuse(list(faults))
 
     def publish(
         self, engine: Engine, wanted: Sequence[Objective], period: Period, *, burns: bool
     ) -> tuple[list[Statement], list[Statement]]:
-        """Publish the statements of a period; returns all of them, and those that are new."""
+        """Publish the SLO results of a period; return all of them and the new ones."""
         self.check(engine)
         seconds = window_of(engine)
         period = period.aligned(seconds)
@@ -100,15 +107,21 @@ class StatementOptions:
         again: list[Statement] = []
         zone = self.calendar.time_zone
         fresh = published.publish(engine, statements, period, again, zone)
-        for one in corrected:
-            if number := sum(one in statement.corrections for statement in again):
-                what = f"{plural(number, 'published statement')} restated; both are kept and shown"
-                log(one.says(untied(what), kind="note"))
+        for correction in corrected:
+            if number := sum(correction in statement.corrections for statement in again):
+                results = plural(number, "published SLO result")
+                note = untied(f"{results} restated; both versions are kept")
+                log(correction.says(note, kind="note"))
         return statements, fresh
+
+
+def count_line(statements: Sequence[Statement], fresh: Sequence[Statement]) -> str:
+    """Return the number of SLO results as one line."""
+    return f"{len(statements)} SLO results, {len(fresh)} of them new or changed"
 
 
 def _refuse(faults: Sequence[str]) -> None:
     for fault in faults:
         log(fault)
     if faults:
-        raise MaintenanceFileError("no statement was made or published; correct the file first")
+        raise MaintenanceFileError("no SLO results computed or published. Correct the file first")

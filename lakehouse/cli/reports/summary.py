@@ -1,4 +1,4 @@
-"""``jmxlake summary``: several clusters, from the facts of one report for each."""
+"""``jmxlake summary``: one page for the reports of several clusters."""
 
 import json
 import os
@@ -11,9 +11,9 @@ import click
 from lakehouse.cli import options
 from lakehouse.cli.options import file_stem, write_file
 from lakehouse.core import display
-from lakehouse.report import clusters_summary
-from lakehouse.report.facts import saved
+from lakehouse.report.facts import report_json
 from lakehouse.report.facts.owners.owner_accounts import Facts
+from lakehouse.report.page import clusters_summary
 from lakehouse.report.page.page import render
 from lakehouse.report.summary import lines
 from lakehouse.report.summary.texts import words
@@ -23,22 +23,23 @@ from lakehouse.report.summary.texts import words
 @click.argument(
     "reports", metavar="REPORT.json...", nargs=-1, required=True, type=click.Path(path_type=Path)
 )
-@click.option(
-    "--html", "html_file", type=options.FILE, help="Write the summary's page to this file."
-)
+@click.option("--html", "html_file", type=options.FILE, help="HTML output file.")
 @click.option(
     "--pages", type=options.FOLDER,
-    help="Write the page of each cluster to this folder; the summary's page links to them.",
+    help="Output folder for the linked HTML page of each cluster.",
 )  # fmt: skip
 @click.option(
     "--json", "json_file", type=options.FILE_OR_STDOUT,
-    help="Write the summary as JSON to this file; - for standard output.",
+    help="JSON output file. Use - for stdout.",
 )  # fmt: skip
 def summary(
     reports: tuple[Path, ...], html_file: Path | None, pages: Path | None, json_file: Path | None
 ) -> None:
-    """Summarise several clusters, from the facts of one report for each of them."""
-    facts = [saved.load(file) for file in reports]
+    """Summarize several clusters on one page.
+
+    REPORT.json is the report of one cluster, written by jmxlake report --json.
+    """
+    facts = [report_json.load(file) for file in reports]
     _check_distinct(reports, facts)
     found = clusters_summary.clusters(facts)
     links: dict[str, str] = {}
@@ -52,11 +53,11 @@ def summary(
     if html_file is not None:
         write_file(html_file, clusters_summary.render(found, links).encode())
     if json_file is not None:
-        write_file(json_file, saved.text(clusters_summary.to_json(found)).encode())
+        write_file(json_file, report_json.text(clusters_summary.to_json(found)).encode())
     if json_file is None or str(json_file) != "-":
-        for one in found:
-            word = words(f"status.{one.status}")
-            text = f"{word:9}  {one.report.cluster.text}  {lines.headline(one.report)}"
+        for cluster in found:
+            word = words(f"status.{cluster.status}")
+            text = f"{word:9}  {cluster.report.cluster.text}  {lines.headline(cluster.report)}"
             click.echo(display.untied(text))
 
 
@@ -65,4 +66,4 @@ def _check_distinct(reports: Sequence[Path], facts: Sequence[Facts]) -> None:
     for file, of_cluster in zip(reports, facts, strict=True):
         first = files.setdefault(json.dumps(of_cluster["cluster"]), file)
         if first is not file:
-            raise click.UsageError(f"{first} and {file} have the same cluster")
+            raise click.UsageError(f"{first} and {file} are reports of the same cluster")

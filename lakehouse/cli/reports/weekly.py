@@ -1,4 +1,4 @@
-"""``jmxlake weekly``: rollup, sla, report and send in one command."""
+"""``jmxlake weekly``: rollup, slo publish, report and send in one command."""
 
 from pathlib import Path
 from typing import Any
@@ -10,8 +10,7 @@ from lakehouse.cli.options import LakeOptions, kept_in, log
 from lakehouse.cli.phases import phase
 from lakehouse.cli.reports.report import OPTIONS, ReportOutputs, facts_of
 from lakehouse.cli.reports.send import LINK, send_report, with_link
-from lakehouse.cli.reports.sla import count_line
-from lakehouse.cli.reports.statement_options import StatementOptions
+from lakehouse.cli.reports.statement_options import StatementOptions, count_line
 from lakehouse.cli.reports.weekly_config import CONFIG, PRINT_CONFIG, settings_in
 from lakehouse.cli.rollup import TIDY, WINDOW, outcome_lines, roll_up
 from lakehouse.errors import LakehouseError
@@ -24,11 +23,11 @@ from lakehouse.rollup.plan import Wanted
 @OPTIONS
 @click.option(
     "--every-cluster", type=options.FOLDER, metavar="FOLDER",
-    help="Write page and facts of every cluster of the lake to this folder.",
+    help="Output folder for the HTML and JSON report of each cluster.",
 )  # fmt: skip
 @click.option(
     "--send", "settings_file", type=options.FILE, metavar="SETTINGS.yaml",
-    help="Send each report, as jmxlake send does with these settings.",
+    help="Send each report with these settings (see jmxlake send).",
 )  # fmt: skip
 @LINK
 @options.ENGINE
@@ -40,25 +39,25 @@ def weekly(
     lake: LakeOptions, *, every_cluster: Path | None, settings_file: Path | None, link: str | None,
     engine: str | None, window: int | None, tidy: str, **given: Any,
 ) -> None:  # fmt: skip
-    """Roll LAKE up, publish the last week that has ended in gold/sla, report and send it.
+    """Roll up, publish SLO results, report and send a week.
 
-    It runs jmxlake rollup, sla, report and send one after the other. If it failed, run it again:
-    what is rolled up and published is kept, and what was sent is sent again. In the first week of
-    a lake it reports that week. {week} and {cluster} in names of files and in the link are filled
-    in.
+    It runs jmxlake rollup, slo publish, report and send for the last complete week, or for the
+    current week if it is the first one of the lake. If it fails, run it again: it keeps completed
+    steps, but it repeats messages. {week} and {cluster} in file names and in the link are
+    placeholders.
 
-    Exits with 1 if it failed, with 3 if another rollup of this lake is running.
+    It exits with 1 if it failed, and with 3 if another rollup of LAKE is running.
     """
     loaded = (
         settings_in(click.get_current_context()) if settings_file is None else load(settings_file)
     )
     outputs, asked = ReportOutputs(given), StatementOptions(lake, given)
     if every_cluster is not None and any((*outputs.places, asked.cluster)):
-        raise click.UsageError("--every-cluster goes without other outputs and --cluster")
+        raise click.UsageError("--every-cluster cannot be combined with other outputs or --cluster")
     if loaded is not None and str(given["json_file"]) == "-":
-        raise click.UsageError("--json - goes without --send, which prints what it sent")
+        raise click.UsageError("--json - cannot be combined with --send, which prints to stdout")
     if link is not None and loaded is None:
-        raise click.UsageError("--link is for messages, and needs --send")
+        raise click.UsageError("--link requires --send")
     loaded = None if loaded is None else with_link(loaded, link)
 
     used = lake.rollup_engine(engine)

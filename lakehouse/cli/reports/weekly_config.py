@@ -1,7 +1,7 @@
 """``jmxlake weekly --config``: every option of the command in one YAML file.
 
-The file has the keys and types of the command's own options, so that an option is declared once.
-An option of the command line wins over the file.
+Keys and types come from the options of the command, which declare them once. The command line
+overrides the file.
 """
 
 import textwrap
@@ -21,7 +21,7 @@ from lakehouse.tables.strict_files import UnreadableFileError
 from lakehouse.tables.typed_settings import WrongSettingError, wording
 
 SEND: Final = "send"
-"""The key that holds the settings of docs/send.md, or the name of a file with them."""
+"""Key of the settings of docs/send.md, or of the name of a file with them."""
 
 _META: Final = "jmxlake.send"
 _NOT_OPTIONS: Final = frozenset({"config", "print_config", "help"})
@@ -58,7 +58,7 @@ _EXAMPLES: Final = {
 """A valid value for each key."""
 
 _SEND_EXAMPLE: Final = """\
-# Mail and message. A secret has no place here: name a file or an environment variable that has it.
+# Mail and chat messages. Do not write secrets here; name a file or an environment variable.
 # send:
 #   mail:
 #     host: smtp.example.org
@@ -80,9 +80,9 @@ def _load(context: click.Context, _: click.Parameter, file: Path | None) -> None
     try:
         given = _typed(strict_yaml.load_file(file), options)
     except UnreadableFileError as error:
-        raise ConfigFileError(error.advised("name a file of options")) from None
+        raise ConfigFileError(error.advised("use a file with options")) from None
     except WrongSettingError as error:
-        raise ConfigFileError(f"{file}: {error}; see jmxlake weekly --print-config") from None
+        raise ConfigFileError(f"{file}: {error}. See jmxlake weekly --print-config") from None
     sent = given.pop(SEND, None)
     if isinstance(sent, Settings):
         context.meta[_META] = sent
@@ -105,22 +105,22 @@ def _print(context: click.Context, _: click.Parameter, is_wanted: bool) -> None:
 
 CONFIG: Final = click.option(
     "--config", type=FILE, is_eager=True, expose_value=False, callback=_load, metavar="FILE",
-    help="YAML with the options of this command; an option of the command line wins.",
+    help="File with options of this command (YAML). The command line overrides it.",
 )  # fmt: skip
 PRINT_CONFIG: Final = click.option(
     "--print-config", is_flag=True, is_eager=True, expose_value=False, callback=_print,
-    help="Print a file for --config with all options, and exit.",
+    help="Print a file for --config with all options and exit.",
 )  # fmt: skip
 
 
 def settings_in(context: click.Context) -> Settings | None:
-    """Return the settings of ``send`` in the file of ``--config``; None: it has none."""
+    """Return the ``send`` settings in the file of ``--config``; None if they are missing."""
     found: Settings | None = context.meta.get(_META)
     return found
 
 
 def example(command: click.Command) -> str:
-    """Return a valid file with every option of a command; all but LAKE are commented out."""
+    """Return a valid file with every option of a command, commented out except LAKE."""
     return "\n".join(_example(command)) + "\n"
 
 
@@ -139,12 +139,12 @@ def _help(option: click.Parameter) -> str:
     if isinstance(option, click.Option):
         default = f" Default: {option.default}." if option.show_default else ""
         return f"{option.help}{default}"
-    return "The lake: a folder, a URL, or on Spark a schema of a catalog. Required."
+    return "The lake: a folder, a URL, or a schema of a Spark catalog. Required."
 
 
 def _options(command: click.Command) -> dict[str, click.Parameter]:
     """Return the options by their keys, in the order of the command's help."""
-    found = {_key(one): one for one in command.params}
+    found = {_key(option): option for option in command.params}
     return {key: one for key, one in found.items() if key not in _NOT_OPTIONS}
 
 
@@ -154,10 +154,10 @@ def _key(option: click.Parameter) -> str:
 
 
 def _typed(document: Any, options: Mapping[str, click.Parameter]) -> dict[str, Any]:
-    """Return the options that a file gives, with values of their types.
+    """Return the options in a file, converted to their types.
 
     Raises:
-        WrongSettingError: A key is unknown, or a value has another type.
+        WrongSettingError: A key is unknown, or a value has the wrong type.
     """
     if not isinstance(document, dict):
         raise WrongSettingError("", "expected options, such as lake: /srv/lake")

@@ -1,1 +1,1 @@
-"""Checks of a lake, by delta-rs alone; nothing is changed."""
+"""Read-only checks of a lake, with delta-rs and without Spark."""

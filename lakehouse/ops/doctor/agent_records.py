@@ -1,4 +1,4 @@
-"""Records of agents in bronze in the last days: their scrapes and their own events."""
+"""Recent agent records in bronze: scrapes and agent events."""
 
 import datetime as dt
 from collections.abc import Callable, Iterable, Iterator
@@ -16,13 +16,13 @@ from lakehouse.tables import Table
 from lakehouse.tables.table import identifier
 
 CLOCK_SLACK: Final = dt.timedelta(minutes=1)
-"""A row that ends later than that from now comes from a clock that is ahead."""
+"""A row that ends later than this after now has a clock that is ahead."""
 
 T = TypeVar("T")
 
 
 class SourceName(NamedTuple):
-    """A source of a cluster; as text it is safe to print."""
+    """A source of a cluster. Its text is safe to print."""
 
     cluster: str
     source: str
@@ -32,19 +32,19 @@ class SourceName(NamedTuple):
 
 
 class FamilyRecord(NamedTuple):
-    """Scrapes of one family of a source by one agent, summarised.
+    """Summary of one agent's scrapes of one family of a source.
 
     Attributes:
         source: The source.
         family: A family of the catalogue.
-        agent: The agent's id.
-        reported_until: End of its newest row; None where all its rows are in the future.
-        read_until: End of its newest row with outcome ok; None where there is none in the past.
+        agent: Agent ID.
+        reported_until: End of its newest row. None if all rows are in the future.
+        read_until: End of its newest successful row in the past, if any.
         outcome: Outcome of its newest row.
-        error: The newest reason for another outcome than ok.
+        error: Newest error.
         future_until: End of its newest row in the future.
-        dropped_series: Most series beyond the cap in one row.
-        kafka_version: The newest that is known.
+        dropped_series: Maximum number of series above the cap in one row.
+        kafka_version: Newest known version.
         catalogue: Hash of the catalogue in its newest row.
     """
 
@@ -62,13 +62,13 @@ class FamilyRecord(NamedTuple):
 
 
 class Agent(NamedTuple):
-    """An agent with records in the time looked at.
+    """An agent with recent records.
 
     Attributes:
-        agent: Its id.
-        sources: The sources that it reads, each as ``cluster/source``.
-        reported_until: End of its newest row; None where all its rows are in the future.
-        version: Its version, if a recent commit says it.
+        agent: Agent ID.
+        sources: Its sources, each as ``cluster/source``.
+        reported_until: End of its newest row. None if all rows are in the future.
+        version: Its version. None if no recent commit contains it.
     """
 
     agent: str
@@ -96,17 +96,17 @@ class Gap(NamedTuple):
 
 
 class Overlap(NamedTuple):
-    """Time of a source that is in the lake twice.
+    """An interval of a source that is in the lake twice.
 
     Attributes:
         source: The source.
         what: A family of scrapes, or the metrics of runs.
-        agent: The agent with the smaller id.
-        other: The other agent; the same one where it wrote that time twice.
-        first: Start of that time.
-        last: Its end.
-        total: How much of the time between is there twice, at least.
-        copies: Rows that are exact copies of another.
+        agent: The agent with the smaller ID.
+        other: The other agent, or the same agent if it recorded the interval twice.
+        first: Start of the interval.
+        last: End of the interval.
+        total: Lower bound of the duplicate time.
+        copies: Number of exact copies of rows.
     """
 
     source: SourceName
@@ -120,13 +120,13 @@ class Overlap(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """Attempts to read a source that failed with one outcome.
+    """Failed scrapes of a source with one outcome.
 
     Attributes:
         source: The source.
         outcome: The outcome.
-        longest: Their time, of the family with the longest.
-        error: The newest reason that is known.
+        longest: Longest total time of a family.
+        error: Newest known reason.
     """
 
     source: SourceName
@@ -142,9 +142,9 @@ class EventCount(NamedTuple):
         source: The source.
         kind: As in bronze/events.
         number: Number of events.
-        last: Instant of the newest.
-        old: Value before the newest.
-        new: Value after the newest.
+        last: Time of the newest event.
+        old: Value before the newest event.
+        new: Value after the newest event.
     """
 
     source: SourceName
@@ -159,7 +159,7 @@ S = TypeVar("S", FamilyRecord, Gap, Overlap)
 
 
 def family_records(scrapes: DeltaTable, since: dt.datetime, now: dt.datetime) -> list[FamilyRecord]:
-    """Summary of the scrapes since an instant, by family and agent."""
+    """Return a summary of recent scrapes by family and agent."""
     is_past = f'CAST("end" AS BIGINT) <= {micros(now + CLOCK_SLACK)}'
     sql = f"""
         SELECT cluster, source, family, agent,
@@ -176,7 +176,7 @@ def family_records(scrapes: DeltaTable, since: dt.datetime, now: dt.datetime) ->
 
 
 def gaps(scrapes: DeltaTable, since: dt.datetime) -> list[Gap]:
-    """The gaps of each family, between scrapes of any agent."""
+    """Return the gaps of each family between scrapes of any agent."""
     sql = f"""
         WITH good AS (
           SELECT cluster, source, family, "start" AS at, max("end") OVER (
@@ -190,23 +190,23 @@ def gaps(scrapes: DeltaTable, since: dt.datetime) -> list[Gap]:
 
 
 def overlaps(scrapes: DeltaTable, since: dt.datetime) -> list[Overlap]:
-    """Successful scrapes of one family at one instant, by pairs of agents."""
+    """Return simultaneous successful scrapes of one family, by pairs of agents."""
     return _overlaps(scrapes, f"{_scrapes(since)} AND outcome = 'ok'", "family")
 
 
 def copied_runs(runs: DeltaTable, since: dt.datetime) -> list[Overlap]:
-    """Copies among the runs of metrics of a source itself, which every batch has a few of."""
+    """Return copies among the runs of metrics without a subject, which are in every batch."""
     alone = " AND ".join(f"{identifier(name)} IS NULL" for name in _SUBJECT)
     rows = f"{_rows(tables.RUNS)} WHERE {_since(since, 'start')} AND {alone}"
     found = _overlaps(runs, rows, "metric")
-    return [one for one in found if one.copies]
+    return [overlap for overlap in found if overlap.copies]
 
 
 _SUBJECT: Final = ("topic", "partition", "user", "client_id", "group", "members", "labels")
 
 
 def _overlaps(delta: DeltaTable, rows: str, what: str) -> list[Overlap]:
-    """Overlaps of rows with the one that starts before them, by what they are of."""
+    """Return overlaps of each row with the previous row of the same ``what``."""
     along = f'OVER (PARTITION BY cluster, source, {what} ORDER BY "start", "end", agent, batch)'
     sql = f"""
         WITH ordered AS (
@@ -241,7 +241,7 @@ def failures(scrapes: DeltaTable, since: dt.datetime) -> list[Failure]:
 
 
 def event_counts(events: DeltaTable, since: dt.datetime) -> list[EventCount]:
-    """Events since an instant, by source and kind."""
+    """Return recent events by source and kind."""
     sql = f"""
         SELECT cluster, source, kind, count(*) AS number, max(at) AS last,
           last_value(old ORDER BY at) AS old, last_value(new ORDER BY at) AS new
@@ -250,23 +250,23 @@ def event_counts(events: DeltaTable, since: dt.datetime) -> list[EventCount]:
 
 
 def by_source(records: Iterable[S]) -> Iterator[tuple[SourceName, list[S]]]:
-    """Records grouped by source."""
+    """Return records grouped by source."""
     source = attrgetter("source")
     return ((key, list(group)) for key, group in groupby(sorted(records, key=source), source))
 
 
 def latest(instants: Iterable[dt.datetime | None]) -> dt.datetime | None:
-    """The latest of the instants that are not None."""
+    """Return the latest time that is not None."""
     return max((at for at in instants if at), default=None)
 
 
 def _scrapes(since: dt.datetime) -> str:
-    """SQL of the valid rows of scrapes since an instant."""
+    """Return SQL for the recent valid rows of scrapes."""
     return f'{_rows(tables.SCRAPES)} WHERE {_since(since, "start")} AND "end" > "start"'
 
 
 def _rows(table: Table) -> str:
-    """SQL of a table's rows, with the declared columns."""
+    """Return SQL for a table's rows with the declared columns."""
     return f"SELECT {', '.join(map(identifier, table.column_names))} FROM {TABLE}"
 
 
@@ -276,6 +276,6 @@ def _since(since: dt.datetime, column: str) -> str:
 
 
 def _records(shape: Callable[..., T], delta: DeltaTable, sql: str) -> list[T]:
-    """Rows of cluster, source and the other fields of a shape."""
+    """Return the rows of a query with cluster, source and the other fields of a shape."""
     rows = query(delta, sql)
     return [shape(SourceName(row.pop("cluster"), row.pop("source")), **row) for row in rows]

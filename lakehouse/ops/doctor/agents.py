@@ -1,4 +1,4 @@
-"""Findings of agents: their own events, their versions, and those of what they read."""
+"""Findings of agents: their events, and versions of agents, Kafka and catalogues."""
 
 import datetime as dt
 import re
@@ -25,7 +25,7 @@ _KINDS: Final = {
     "agent_start": _Kind("restarts", "its agent was started {often}, last at {at}"),
     "agent_crashed": _Kind(
         "restarts", "the JVM in its agent crashed {often}, last at {at}",
-        "send the report beside the spool with `jmxlake-agent support`",
+        "send the crash report next to the spool with jmxlake-agent support-bundle",
     ),
     "clock_step": _Kind("clock_set", "the clock of its agent's host was set {often}{step} at {at}"),
     "batch_dropped": _Kind(
@@ -33,27 +33,27 @@ _KINDS: Final = {
     ),
     "lake_lost_commits": _Kind(
         "lost_commits",
-        "the lake has lost what its agent had delivered: {new} was {old}, noticed at {at}",
+        "the lake has lost delivered rows of its agent: {new} was {old}, detected at {at}",
     ),
     "lake_replaced": _Kind(
         "lake_replaced",
-        "its agent stopped delivering {often}, last at {at}: it knew {old} and found {new}",
+        "its agent stopped delivering {often}, last at {at}: expected {old}, found {new}",
     ),
     "family_coarsened": _Kind(
         "capped",
-        "its agent read a family less often to stay below its limits {often}, last at {at}: {new}",
-        "lower the family's cap, give it a longer interval, or raise the agent's `limits`",
+        "its agent scraped a family less often because of its limits {often}, last at {at}: {new}",
+        "lower the family's cap, increase its interval, or raise the agent's `limits`",
     ),
     "group_unreadable": _Kind(
         "unread",
-        "its agent could not read a consumer group, or could again, {often}, last at {at}",
-        "find the reason in bronze/events: grant Describe on all groups, or check the coordinator",
+        "access of its agent to a consumer group failed or recovered {often}, last at {at}",
+        "see the reason in bronze/events. Grant Describe on all groups, or check the coordinator",
         "warning",
     ),
     "broker_without_listener": _Kind(
         "unread",
-        "its listener of Admin did not show brokers that lead, or did again, {often}, last at {at}",
-        "give `admin.bootstrap` addresses of a listener that every broker has",
+        "its Admin API listener started or stopped hiding brokers that lead {often}, last at {at}",
+        "set `admin.bootstrap` to addresses of a listener that every broker has",
         "warning",
     ),
     "spool_damaged": _Kind("spool", "its spool was damaged" + _SPOOL),
@@ -67,15 +67,15 @@ _SHOULD_AGREE: Final = {
     "kafka_version": "its nodes have several versions",
     "catalogue": "its agents have several catalogues",
 }
-"""Checks, and fields of records that usually have one value in a cluster."""
+"""Problem by record field, for fields that usually have one value per cluster."""
 
 
 def events(counts: Sequence[EventCount], days: int) -> Iterator[Finding]:
-    """Events of agents that need action.
+    """Yield events of agents that require action.
 
     Args:
         counts: Counted by source and kind.
-        days: Length of the time looked at.
+        days: Length of the checked period.
     """
     for event in sorted(counts, key=attrgetter("source", "kind")):
         rare = event.kind == "agent_start" and event.number <= 5 * days
@@ -90,30 +90,32 @@ def events(counts: Sequence[EventCount], days: int) -> Iterator[Finding]:
 
 
 def versions(working: Sequence[Agent], own: str) -> Iterator[Finding]:
-    """Agents of several versions, of newer ones than this command, and of unknown ones.
+    """Yield agents with several versions, unknown versions, or newer versions than this command.
 
     Args:
         working: Agents with recent records.
         own: Version of this command.
     """
-    pairs = [(one.version, source) for one in working if one.version for source in one.sources]
+    pairs = [
+        (agent.version, source) for agent in working if agent.version for source in agent.sources
+    ]
     ordered = sorted({version for version, _ in pairs}, key=_order)
     if len(ordered) > 1:
-        what = f"they have several versions: {_listed(ordered, pairs)}"
+        what = f"agents have several versions: {_listed(ordered, pairs)}"
         yield finding("agent_version", "agents", what)
     if ordered and _order(ordered[-1]) > _order(own):
         what = f"agents have version {named(ordered[-1])}, this command has {own}"
-        todo = "upgrade jmxlake where rollup and maintenance run, before the agents"
+        todo = "upgrade jmxlake on the hosts of rollup and maintenance before the agents"
         yield finding("agent_version", "agents", what, todo, "warning")
-    unknown = sorted(one.agent for one in working if one.version is None)
+    unknown = sorted(agent.agent for agent in working if agent.version is None)
     if unknown:
         what = f"the version of {counted(len(unknown), 'agent')} is unknown: {some(unknown)}"
-        todo = "upgrade them: newer agents write their version into their commits"
+        todo = "upgrade them. Newer agents write their version into their commits"
         yield finding("agent_version", "agents", what, todo)
 
 
 def cluster_versions(records: Sequence[FamilyRecord]) -> Iterator[Finding]:
-    """Clusters with several versions of Kafka, or whose agents have several catalogues."""
+    """Yield clusters with several Kafka versions or catalogues."""
     for cluster in sorted({record.source.cluster for record in records}):
         own = [record for record in records if record.source.cluster == cluster]
         for check, what in _SHOULD_AGREE.items():
@@ -124,12 +126,12 @@ def cluster_versions(records: Sequence[FamilyRecord]) -> Iterator[Finding]:
 
 
 def _order(version: str) -> tuple[int, ...]:
-    """A version's numbers, for comparison."""
+    """Return the numbers of a version, for comparison."""
     return tuple(map(int, re.findall(r"\d+", version)))
 
 
 def _listed(values: Sequence[str], pairs: Sequence[tuple[str, str]]) -> str:
-    """Each value with the sources that have it."""
+    """Return each value with its sources."""
     return "; ".join(
         f"{named(value)}: {some(sorted(source for own, source in pairs if own == value))}"
         for value in values
@@ -137,7 +139,7 @@ def _listed(values: Sequence[str], pairs: Sequence[tuple[str, str]]) -> str:
 
 
 def _newest(records: Sequence[FamilyRecord], field: str) -> list[tuple[str, str]]:
-    """The value of a field in the newest record of each source, and the source."""
+    """Return the value of a field in the newest record of each source, with the source."""
     reported = [record for record in records if record.reported_until and getattr(record, field)]
     reported.sort(key=attrgetter("reported_until"))
     newest = {record.source.source: getattr(record, field) for record in reported}

@@ -1,4 +1,4 @@
-"""All checks of a lake; a check that cannot be made is a finding, too."""
+"""All checks of a lake; a failed check is also a finding."""
 
 import datetime as dt
 from collections.abc import Iterable, Iterator, Mapping
@@ -31,11 +31,11 @@ class Diagnosis:
 
     Attributes:
         location: The lake.
-        now: The instant, UTC.
-        days: Length of the time looked at.
-        late: How long an agent may take to deliver.
+        now: The current time (UTC).
+        days: Length of the checked period.
+        late: Maximum delivery time of an agent.
         version: Version of this command.
-        with_gold: Whether gold can be read from here.
+        with_gold: Whether gold is readable from here.
     """
 
     location: Location
@@ -51,24 +51,24 @@ class Diagnosis:
 
     @property
     def since(self) -> dt.datetime:
-        """Start of the time looked at."""
+        """Start of the checked period."""
         return self.now - dt.timedelta(days=self.days)
 
     @property
     def worst_first(self) -> list[Finding]:
-        """The findings, the worst first."""
-        return sorted(self.findings, key=lambda one: (ORDER.index(one.severity), *one[1:3]))
+        """The findings, worst first."""
+        return sorted(self.findings, key=lambda found: (ORDER.index(found.severity), *found[1:3]))
 
     @property
     def good(self) -> bool:
-        """Whether no finding needs action."""
-        return all(one.severity == "info" for one in self.findings)
+        """Whether no finding requires action."""
+        return all(found.severity == "info" for found in self.findings)
 
     def run(self) -> None:
-        """Make every check; nothing is changed.
+        """Run every check without changing the lake.
 
         Raises:
-            LakehouseError: There is no lake, or it cannot be opened.
+            LakehouseError: The lake does not exist or cannot be opened.
         """
         self.location.open(tables.RUNS)
         for table in tables.BRONZE:
@@ -97,8 +97,8 @@ class Diagnosis:
             self._add([finding("unknown", table.path, str(error))])
 
     def _add(self, findings: Iterable[Finding]) -> None:
-        # Several checks meet a table that is missing.
-        self.findings += [one for one in findings if one not in self.findings]
+        # Several checks report the same missing table.
+        self.findings += [found for found in findings if found not in self.findings]
 
     def _open(self, table: Table) -> DeltaTable:
         if table.name not in self._opened:
@@ -113,7 +113,8 @@ class Diagnosis:
         delta = self._open(table)
         self._add(table_health.bronze_shape(table, delta))
         commits = self._commits(table, _LEAST_COMMITS)
-        a_day = table_health.commits_a_day([one.at for one in commits if one.info.get("timestamp")])
+        dated = [commit.at for commit in commits if commit.info.get("timestamp")]
+        a_day = table_health.commits_a_day(dated)
         self._check_health(table, delta, a_day)
         unknown = self._unknown_position(table, delta) if self.with_gold else None
         cleaned, age = states.mark(delta, states.CLEANED), table_health.age(delta, self.now)
@@ -138,7 +139,7 @@ class Diagnosis:
         reported = agent_records.family_records(scrapes, self.since, self.now)
         failures = agent_records.failures(scrapes, self.since)
         if not reported:
-            what = f"no agent has reported anything in {self.days} days"
+            what = f"no agent has delivered data for {self.days} days"
             self._add([finding("silent", tables.SCRAPES.path, what)])
         self._add(sources.silent(reported, self.now, self.late))
         self._add(sources.twice(reported, self.now, self.late))
@@ -162,16 +163,18 @@ class Diagnosis:
         # Two deliveries of all agents and a margin; each commit is a file to read.
         most = min(max(_LEAST_COMMITS, 4 * len(ids)), 3_000)
         commits = self._commits(tables.SCRAPES, most)
-        infos = [one.info for one in commits if one.info.get(tables.COMMIT_AGENT)]
+        infos = [commit.info for commit in commits if commit.info.get(tables.COMMIT_AGENT)]
         versions = {info[tables.COMMIT_AGENT]: info.get(tables.COMMIT_VERSION) for info in infos}
         for agent in ids:
             own = [record for record in reported if record.agent == agent]
             read = tuple(sorted({"/".join(record.source) for record in own}))
             last = agent_records.latest(record.reported_until for record in own)
             self.agents.append(agent_records.Agent(agent, read, last, versions.get(agent)))
-        known = {one.agent: one.sources for one in self.agents}
+        known = {agent.agent: agent.sources for agent in self.agents}
         since = self.now - self.late
-        working = [one for one in self.agents if one.reported_until and one.reported_until >= since]
+        working = [
+            agent for agent in self.agents if agent.reported_until and agent.reported_until >= since
+        ]
         self._add(agents.versions(working, self.version))
         self._add(clocks.differing(clocks.skews(commits), len(versions), known))
 
@@ -186,7 +189,7 @@ class Diagnosis:
             self._check_gold_tables(reported)
 
     def _is_older(self) -> bool:
-        """Whether an older version wrote gold."""
+        """Return True if an older version wrote gold."""
         for table in _OF_GOLD:
             try:
                 self._open(table)
@@ -197,7 +200,7 @@ class Diagnosis:
         return False
 
     def _has_gold(self) -> bool:
-        """Whether anything was rolled up, also where gold/progress is lost."""
+        """Return True if a rollup has written gold, even if gold/progress is lost."""
         for table in _OF_GOLD:
             with suppress(LakehouseError):
                 self._open(table)
@@ -216,7 +219,7 @@ class Diagnosis:
                 self._add(table_health.replaced(table, delta, noted))
                 self._add(table_health.incomplete(table, delta))
         for table in tables.ROLLUP_STATE:
-            with suppress(LakehouseError):  # rollups make them as they need them
+            with suppress(LakehouseError):  # rollups create them when they need them
                 self._add(table_health.unknown_columns(table, self._open(table)))
                 self._add(table_health.files_gone(table, self._open(table)))
         with self._unknown_on_error(tables.REJECTED):
@@ -230,13 +233,13 @@ class Diagnosis:
 
 
 _OF_GOLD: Final = (tables.PROGRESS, tables.SUBJECTS, tables.COVERAGE)
-"""Tables that a rollup has made, whichever of them is lost."""
+"""Tables of every rollup; at least one of them normally survives a loss."""
 
 _OLDER_GOLD: Final = finding(
-    "schema", "gold", "an older version wrote it, with other names of columns",
+    "schema", "gold", "an older version wrote it with other column names",
     "stop rollups of that version, then run jmxlake upgrade LAKE", "warning",
 )  # fmt: skip
 _GOLD_SKIPPED: Final = finding(
     "unknown", "gold", "gold was not checked (--gold none)",
-    "see where its tables are: gold/progress says how far the rollup is", "info",
+    "check gold/progress, which contains the position of the rollup", "info",
 )  # fmt: skip

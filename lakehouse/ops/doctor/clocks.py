@@ -1,10 +1,10 @@
-"""Findings of clocks: by rows in the future, and by the order of commits.
+"""Findings of clocks, from rows in the future and from the order of commits.
 
-A lake has no clock that all writers share, but its log has one order. Each commit has the instant
-at which its agent started it, by that agent's clock. If a commit says 12:05 and a later one says
-12:00, the first agent's clock is ahead of the second's by five minutes or more: less the time that
-the second commit took, so commits that were retried do not count. The result is a lower bound. How
-small a skew can be found depends on how soon after one another two agents commit.
+The writers of a lake do not share a clock, but its log has one order. Each commit has its start
+time on its agent's clock. If a commit has 12:05 and a later commit has 12:00, the first agent's
+clock is ahead by at least five minutes, minus the duration of the second commit. Retried commits
+therefore do not count. The result is a lower bound, and the smallest skew that can be found depends
+on the time between the commits of two agents.
 """
 
 import datetime as dt
@@ -18,17 +18,17 @@ from lakehouse.ops.doctor.finding import Finding, counted, finding, named, some,
 from lakehouse.ops.maintain.table_state import LogEntry
 
 Skews = dict[tuple[str, str], dt.timedelta]
-"""Pairs of agents, the one whose clock is ahead first, and by how much at least."""
+"""Minimum skew of pairs of agents; the clock of the first agent is ahead."""
 
 LEAST: Final = dt.timedelta(minutes=1)
-"""Smallest skew that is a finding: the first try of a commit ends within a timeout of 20 s."""
+"""Minimum skew of a finding: the first attempt of a commit has a timeout of 20 s."""
 
 
 def skews(commits: Sequence[LogEntry]) -> Skews:
-    """Pairs of agents whose commits contradict the order of the log.
+    """Return pairs of agents whose commits contradict the order of the log.
 
     Args:
-        commits: Commits of one table, oldest first; those that name no agent do not count.
+        commits: Commits of one table, oldest first. Commits without an agent do not count.
     """
     latest: dict[str, dt.datetime] = {}
     least: Skews = {}
@@ -46,18 +46,18 @@ def skews(commits: Sequence[LogEntry]) -> Skews:
 def differing(
     all_skews: Skews, agents: int, sources: Mapping[str, Sequence[str]]
 ) -> Iterator[Finding]:
-    """Agents with a wrong clock: the one that most others contradict, then the next.
+    """Yield agents with a wrong clock, most contradictions first.
 
     Args:
-        all_skews: Pairs that contradict one another.
-        agents: Number of agents that were compared.
-        sources: Sources that each agent reads, by its id.
+        all_skews: Contradicting pairs.
+        agents: Number of compared agents.
+        sources: Sources of each agent, by its ID.
     """
     left = list(all_skews)
     while left:
         count = Counter(agent for pair in left for agent in pair)
-        # If only two contradict one another, either may be wrong.
-        agent = max(count, key=lambda one: (count[one], one))
+        # If only two contradict each other, either clock can be wrong.
+        agent = max(count, key=lambda name: (count[name], name))
         own = [pair for pair in left if agent in pair]
         left = [pair for pair in left if agent not in pair]
         ahead, behind = max(own, key=all_skews.__getitem__)
@@ -66,18 +66,22 @@ def differing(
         others = len({name for pair in own for name in pair} - {agent})
         doubt = f"{counted(others, 'agent')} of {agents - 1} others contradict it"
         if others == 1:
-            doubt = "either of the two may be wrong"
+            doubt = "either clock can be wrong"
         yield finding(
             "clock_skew", some(sorted(sources.get(agent, ()))) or f"agent {named(agent)}",
-            f"its clock is {'ahead of' if is_ahead else 'behind'} that of agent {named(other)} "
+            f"its clock is {'ahead of' if is_ahead else 'behind'} agent {named(other)}'s clock "
             f"({some(sorted(sources.get(other, ()))) or 'sources unknown'}) by {least} "
             f"or more; {doubt}",
         )  # fmt: skip
 
 
 def future(records: Sequence[FamilyRecord], now: dt.datetime) -> Iterator[Finding]:
-    """Agents with rows in the future, by the clock of this host."""
-    ahead = [(one.agent, one.future_until, one.source) for one in records if one.future_until]
+    """Yield agents with rows in the future on the clock of this host."""
+    ahead = [
+        (record.agent, record.future_until, record.source)
+        for record in records
+        if record.future_until
+    ]
     for agent in sorted({agent for agent, *_ in ahead}):
         own = [(at, source) for name, at, source in ahead if name == agent]
         latest = max(at for at, _ in own)

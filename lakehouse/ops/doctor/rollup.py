@@ -1,4 +1,4 @@
-"""Findings of the rollup: how far it is behind, and rows that it could not use."""
+"""Findings of the rollup: its backlog, and rows that it rejected."""
 
 import datetime as dt
 from collections.abc import Collection, Iterator, Mapping
@@ -18,10 +18,10 @@ from lakehouse.ops.maintain.table_state import committed_at
 # Log and removed files of bronze are kept for 30 days; Spark reads no older change feed.
 _AGES: Final[tuple[tuple[dt.timedelta, Severity, str], ...]] = (
     (dt.timedelta(days=25), "error", "run it now: commits expire after 30 days"),
-    (dt.timedelta(hours=26), "warning", "find why the rollup's job does not run, or fails"),
-    (dt.timedelta(hours=2), "info", "nothing, if it runs once a day"),
+    (dt.timedelta(hours=26), "warning", "find why the rollup's job does not run or fails"),
+    (dt.timedelta(hours=2), "info", "no action if it runs once a day"),
 )
-"""By the age of the oldest commit that is not rolled up."""
+"""Severity and fix by the age of the oldest commit that is not rolled up."""
 
 
 class Backlog(NamedTuple):
@@ -29,11 +29,11 @@ class Backlog(NamedTuple):
 
     Attributes:
         rolled_up: End of the newest rollup.
-        unread: Versions of bronze/runs that are not rolled up; below 0: the rollup did not read
-            this very table.
-        late_rows: Rows that came too late, in the time looked at.
-        unread_since: When the first of the unread versions was committed; None where there is
-            none, or where it is no longer in the log.
+        unread: Versions of bronze/runs that are not rolled up. Negative: the rollup read another
+            table.
+        late_rows: Rows in the checked period that arrived too late.
+        unread_since: Commit time of the first unread version. None if there is none or the log no
+            longer contains it.
     """
 
     rolled_up: dt.datetime
@@ -43,15 +43,15 @@ class Backlog(NamedTuple):
 
 
 def load_backlog(location: Location, runs: DeltaTable, since: dt.datetime) -> Backlog | None:
-    """The backlog of a lake; None where nothing was rolled up.
+    """Return the backlog of a lake; None before the first rollup.
 
     Args:
         location: The lake.
         runs: bronze/runs, just loaded.
-        since: Start of the time for which late rows are counted.
+        since: Start of the period for late rows.
 
     Raises:
-        LakehouseError: gold/progress does not exist, or cannot be read.
+        LakehouseError: gold/progress does not exist or is unreadable.
     """
     sql = f"""
         SELECT max(finished_at) AS rolled_up,
@@ -70,7 +70,7 @@ def load_backlog(location: Location, runs: DeltaTable, since: dt.datetime) -> Ba
 
 
 def known_tables(location: Location) -> Mapping[str, Noted]:
-    """Gold's tables as the newest rollup left them; empty where it did not note them."""
+    """Return gold's tables after the newest rollup; empty if it did not record them."""
     progress = location.open(tables.PROGRESS)
     if "tables" not in {field.name for field in progress.schema().fields}:
         return {}
@@ -80,20 +80,20 @@ def known_tables(location: Location) -> Mapping[str, Noted]:
 
 
 def behind(backlog: Backlog | None, now: dt.datetime, days: int) -> Iterator[Finding]:
-    """Whether gold is behind bronze, and whether rows came too late.
+    """Yield findings for unprocessed commits and late rows.
 
     Args:
         backlog: The backlog.
-        now: The instant, UTC.
-        days: Length of the time for which late rows were counted.
+        now: The current time (UTC).
+        days: Length of the period for late rows.
     """
     if backlog is None:
-        yield finding("rollup", tables.PROGRESS.path, "nothing was rolled up yet")
+        yield finding("rollup", tables.PROGRESS.path, "the lake was never rolled up")
         return
     waiting = f"not rolled up: {counted(backlog.unread, 'commit')} of bronze/runs, the first "
     if backlog.unread < 0:
-        what = "it was made from another table bronze/runs than this one"
-        todo = "bronze was restored or replaced: docs/rollup.md says how to rebuild gold"
+        what = "the rollup read another table bronze/runs"
+        todo = "bronze was restored or replaced. Rebuild gold (docs/rollup.md)"
         yield finding("rollup", tables.PROGRESS.path, what, todo, "error")
     elif backlog.unread_since is not None:
         age = now - backlog.unread_since
@@ -103,11 +103,11 @@ def behind(backlog: Backlog | None, now: dt.datetime, days: int) -> Iterator[Fin
                 yield finding("rollup", tables.PROGRESS.path, what, todo, severity)
                 break
     elif backlog.unread:
-        what, todo = f"{waiting}is no longer in the log", "run jmxlake rollup LAKE, which still can"
+        what, todo = f"{waiting}is no longer in the log", "run jmxlake rollup LAKE"
         yield finding("rollup", tables.PROGRESS.path, what, todo, "error")
     if backlog.late_rows:
-        number = f"{counted(backlog.late_rows, 'row')} came too late in {counted(days, 'day')}"
-        todo = "keep bronze longer (jmxlake maintain --keep), or let agents deliver sooner"
+        number = f"{counted(backlog.late_rows, 'row')} arrived too late in {counted(days, 'day')}"
+        todo = "keep bronze longer (jmxlake maintain --keep), or shorten commit_interval of agents"
         what = f"{number}: their hours were not recomputed"
         yield finding("rollup", tables.PROGRESS.path, what, todo)
 
@@ -124,7 +124,7 @@ def rejected_dates(progress: DeltaTable, since: dt.datetime) -> set[dt.date]:
 def _date(text: str) -> dt.date | None:
     try:
         return dt.date.fromisoformat(text)
-    except ValueError:  # no rollup wrote it
+    except ValueError:  # another program wrote it
         return None
 
 
@@ -135,9 +135,9 @@ def rejected(
 
     Args:
         delta: gold/rejected.
-        dates: Dates of rows that were rejected lately; see ``rejected_dates``.
+        dates: Dates of recently rejected rows; see ``rejected_dates``.
         since: Later rows count as well.
-        days: Length of that time.
+        days: Length of that period.
     """
     listed = ", ".join(f"DATE '{date}'" for date in sorted(dates))
     lately = f" OR date IN ({listed})" if listed else ""
@@ -152,7 +152,7 @@ def rejected(
 
 
 def known_sources(subjects: DeltaTable) -> list[tuple[SourceName, dt.datetime]]:
-    """Sources in gold/subjects, and when each was last seen."""
+    """Return sources in gold/subjects, with the end of their last data."""
     sql = f"""
         SELECT cluster, source, last_seen FROM {TABLE}
         WHERE kind = 'source' AND source IS NOT NULL"""

@@ -1,4 +1,4 @@
-"""Findings of sources: which are silent, not read, or were not read for a while."""
+"""Findings of sources: silent, unreadable, or with long gaps."""
 
 import datetime as dt
 from collections.abc import Iterable, Iterator, Sequence
@@ -27,31 +27,31 @@ from lakehouse.ops.doctor.finding import (
     why,
 )
 
-# A restart or an election makes gaps of seconds, every day.
+# Restarts and elections cause gaps of seconds every day.
 _LONG: Final = dt.timedelta(minutes=10)
-# An agent hands over to another one within seconds.
+# A handover between agents takes seconds.
 _HANDOVER: Final = dt.timedelta(minutes=1)
-# More silent sources of one cluster than that are one finding.
+# More silent sources of one cluster become one finding.
 _MOST_SINGLE: Final = 3
-# A family that reads a log of changes is recorded up to an hour later.
+# A family from a change log is recorded up to an hour later.
 _FAMILY_LATE: Final = dt.timedelta(hours=2)
 
 
 def silent(
     records: Sequence[FamilyRecord], now: dt.datetime, late: dt.timedelta
 ) -> Iterator[Finding]:
-    """Sources without recent records, and sources that no agent can read any more.
+    """Yield sources without recent records, and sources that their agent can no longer read.
 
     Args:
         records: Records of the last days.
-        now: The instant, UTC.
-        late: How long an agent may take to deliver.
+        now: The current time (UTC).
+        late: Maximum delivery time of an agent.
     """
     gone: list[FamilyRecord] = []
     for source, own in by_source(records):
         reported = [record for record in own if record.reported_until]
         if not reported:
-            continue  # all its rows are in the future: see clocks
+            continue  # all its rows are in the future, which clocks.py reports
         last = max(reported, key=attrgetter("reported_until", "agent"))
         if not _is_recent(last.reported_until, now, late):
             gone.append(last)
@@ -60,8 +60,8 @@ def silent(
         if _is_recent(read, now, late):
             yield from _families(source, own, now, max(late, _FAMILY_LATE))
         else:
-            ago = f"for {span(now - read)}, since {when(read)}" if read else "in the time looked at"
-            what = f"its agent works, but could read nothing {ago}: {_last_failure(own)}"
+            ago = f"for {span(now - read)}, since {when(read)}" if read else "in this period"
+            what = f"its agent runs, but every scrape failed {ago}: {_last_failure(own)}"
             yield finding("unread", source, what)
     for cluster, group in groupby(gone, lambda last: last.source.cluster):
         lasts = list(group)
@@ -72,25 +72,25 @@ def silent(
 
 
 def gaps(all_gaps: Sequence[Gap], failures: Sequence[Failure], days: int) -> Iterator[Finding]:
-    """Sources that were not read for long, and are read again.
+    """Yield sources with long gaps that have ended.
 
     Args:
-        all_gaps: The gaps of each family.
-        failures: Failed attempts.
-        days: Length of the time looked at.
+        all_gaps: Gaps of each family.
+        failures: Failed scrapes.
+        days: Length of the checked period.
     """
     for source, families in by_source(gap for gap in all_gaps if gap.longest >= _LONG):
         worst = max(families, key=attrgetter("longest"))
-        own = [one for one in failures if one.source == source]
+        own = [failure for failure in failures if failure.source == source]
         longest = sorted(own, key=attrgetter("longest"))[:-4:-1]
         reasons = ", ".join(
-            f"{named(one.outcome)} for {span(one.longest)}{why(one.error)}" for one in longest
+            f"{named(each.outcome)} for {span(each.longest)}{why(each.error)}" for each in longest
         )
         yield finding(
             "gap", source,
-            f"not read for {span(worst.longest)} from {when(worst.start)}, "
+            f"not scraped for {span(worst.longest)} from {when(worst.start)}, "
             f"{span(worst.total)} in {counted(days, 'day')}: "
-            f"{len(families)} of its families, {named(worst.family)} the longest; "
+            f"{len(families)} of its families, longest {named(worst.family)}; "
             + (f"agents reported {reasons}" if reasons else "no agent reported a reason"),
         )  # fmt: skip
 
@@ -99,47 +99,47 @@ def unwatched(
     known: Iterable[tuple[SourceName, dt.datetime]], records: Sequence[FamilyRecord],
     now: dt.datetime, within: dt.timedelta,
 ) -> Iterator[Finding]:  # fmt: skip
-    """Brokers that exist, and that no agent reads.
+    """Yield existing brokers without an agent.
 
     Args:
-        known: Sources in gold/subjects, and when each was last seen.
+        known: Sources in gold/subjects, with the end of their last data.
         records: Records of the last days.
-        now: The instant, UTC.
-        within: A broker that was last seen before that is taken to be removed.
+        now: The current time (UTC).
+        within: Maximum age of a broker's last data. An older broker counts as removed.
     """
     read = {record.source for record in records}
     for source, last in sorted(known):
         if source.source.startswith("broker-") and source not in read and now - last < within:
-            what = f"the cluster had this broker until {when(last)}, and no agent reads it"
+            what = f"the cluster had this broker until {when(last)}, but no agent scrapes it"
             yield finding("unwatched", source, what)
 
 
 def twice(
     records: Sequence[FamilyRecord], now: dt.datetime, late: dt.timedelta
 ) -> Iterator[Finding]:
-    """Clusters that an agent reads as a whole while others read their groups as well.
+    """Yield clusters whose groups both an agent of the cluster and agents of brokers scrape.
 
     Args:
         records: Records of the last days.
-        now: The instant, UTC.
-        late: How long an agent may take to deliver.
+        now: The current time (UTC).
+        late: Maximum delivery time of an agent.
     """
-    recent = [one for one in records if _is_recent(one.read_until, now, late)]
-    of_groups = {one.source for one in recent if one.family == "offsets"}
+    recent = [record for record in records if _is_recent(record.read_until, now, late)]
+    of_groups = {record.source for record in recent if record.family == "offsets"}
     for cluster, group in groupby(sorted(of_groups), attrgetter("cluster")):
-        names = [one.source for one in group]
+        names = [source.source for source in group]
         if len(names) > 1 and any(name.startswith("cluster-") for name in names):
             what = f"{some(names)} all report its groups, so lags and lost records count twice"
             yield finding("twice", named(cluster), what)
 
 
 def read_twice(overlaps: Sequence[Overlap]) -> Iterator[Finding]:
-    """Sources that two agents read, and time that one agent recorded twice.
+    """Yield sources with two agents, and intervals that one agent recorded twice.
 
     Args:
-        overlaps: Time that is in the lake twice.
+        overlaps: Intervals that are in the lake twice.
     """
-    for source, own in by_source(one for one in overlaps if not one.copies):
+    for source, own in by_source(overlap for overlap in overlaps if not overlap.copies):
         by_agents = sorted(own, key=attrgetter("agent", "other"))
         for (agent, other), pair in groupby(by_agents, attrgetter("agent", "other")):
             pairs = list(pair)
@@ -147,7 +147,7 @@ def read_twice(overlaps: Sequence[Overlap]) -> Iterator[Finding]:
             if longest.total < _HANDOVER:
                 continue
             who = (
-                f"agents {named(agent)} and {named(other)} read it"
+                f"agents {named(agent)} and {named(other)} scrape it"
                 if agent != other
                 else f"agent {named(agent)} recorded its time twice"
             )
@@ -155,31 +155,31 @@ def read_twice(overlaps: Sequence[Overlap]) -> Iterator[Finding]:
 
 
 def copied(overlaps: Sequence[Overlap]) -> Iterator[Finding]:
-    """Rows that are in bronze more than once.
+    """Yield sources with duplicate rows in bronze.
 
     Args:
-        overlaps: Time that is in the lake twice, of scrapes and of runs.
+        overlaps: Intervals that are in the lake twice, of scrapes and runs.
     """
-    for source, own in by_source(one for one in overlaps if one.copies):
-        agents = some(sorted({one.agent for one in own}))
-        yield _doubled("copied", source, f"rows of agent {agents} are there more than once", own)
+    for source, own in by_source(overlap for overlap in overlaps if overlap.copies):
+        agents = some(sorted({overlap.agent for overlap in own}))
+        yield _doubled("copied", source, f"duplicate rows of agent {agents}", own)
 
 
 def _doubled(check: str, source: SourceName, what: str, own: Sequence[Overlap]) -> Finding:
-    """A finding of time that is there twice, with its dates."""
-    first, last = min(one.first for one in own), max(one.last for one in own)
+    """Return a finding of duplicate intervals, with their dates."""
+    first, last = min(each.first for each in own), max(each.last for each in own)
     longest = max(own, key=attrgetter("total"))
-    names = some(sorted({one.what for one in own}))
-    says = f"{what} from {when(first)} to {when(last)}, {span(longest.total)} of it: {names}"
-    return finding(check, source, says, CHECKS[check].format(date=f"{first:%Y-%m-%d}"))
+    names = some(sorted({overlap.what for overlap in own}))
+    problem = f"{what} from {when(first)} to {when(last)}, {span(longest.total)} of it: {names}"
+    return finding(check, source, problem, CHECKS[check].format(date=f"{first:%Y-%m-%d}"))
 
 
 def capped(records: Sequence[FamilyRecord]) -> Iterator[Finding]:
-    """Families with more series than their cap."""
+    """Yield families with more series than their cap."""
     for source, own in by_source(record for record in records if record.dropped_series > 0):
         families = sorted({(-record.dropped_series, record.family) for record in own})
         names = some([family for _, family in families])
-        what = f"up to {-families[0][0]:,} series beyond the cap became one __other__: {names}"
+        what = f"up to {-families[0][0]:,} series above the cap became one __other__: {names}"
         yield finding("capped", source, what)
 
 
@@ -194,7 +194,7 @@ def _silent(last: FamilyRecord, now: dt.datetime) -> Finding:
 
 
 def _all_silent(cluster: str, lasts: Sequence[FamilyRecord], now: dt.datetime) -> Finding:
-    """One finding for many sources: they probably have one cause."""
+    """Return one finding for many sources, because they probably have one cause."""
     names = sorted(last.source.source for last in lasts)
     newest = max(lasts, key=attrgetter("reported_until"))
     what = f"no agent has reported {counted(len(names), 'source')} ({some(names)}), "
@@ -209,7 +209,7 @@ def _since(last: FamilyRecord, now: dt.datetime) -> str:
 def _families(
     source: SourceName, records: Sequence[FamilyRecord], now: dt.datetime, late: dt.timedelta
 ) -> Iterator[Finding]:
-    """Families that still fail; a family without new records was removed from the configuration."""
+    """Yield families that still fail; families without new records are no longer configured."""
     behind = {}
     for family in sorted({record.family for record in records}):
         own = [record for record in records if record.family == family]
@@ -219,13 +219,13 @@ def _families(
             behind[family] = _last_failure(own)
     if behind:
         reason = next(iter(behind.values()))
-        what = f"{some(list(behind))} could not be read for {span(late)} or longer: {reason}"
+        what = f"every scrape of {some(list(behind))} failed for {span(late)} or longer: {reason}"
         yield finding("family", source, what)
 
 
 def _last_failure(records: Sequence[FamilyRecord]) -> str:
     failed = [record for record in records if record.outcome != "ok" and record.reported_until]
     if not failed:
-        return "no reason is recorded"
+        return "no reason recorded"
     last = max(failed, key=attrgetter("reported_until", "family"))
     return f"{named(last.outcome)}{why(last.error)}"

@@ -18,28 +18,28 @@ from lakehouse.ops.maintain.plan import MOST_FILES, MOST_UNCHECKPOINTED, day_of
 from lakehouse.tables import Table, delta_log
 
 MOST_COMMITS_A_DAY: Final = 10_000
-"""30 agents with the default interval of five minutes make 8,640 (docs/maintenance.md)."""
+"""30 agents with the default interval of five minutes commit 8,640 times (docs/maintenance.md)."""
 
-# At ten times the budget an agent needs more than 10 s and a gigabyte to open a table.
+# At ten times the budget, an agent needs more than 10 s and 1 GB to open a table.
 _FAR_BEYOND: Final = 10
-# Commits of a shorter time are too few for a rate.
+# A rate requires at least an hour of commits.
 _LEAST_TIME: Final = dt.timedelta(hours=1)
 _WRITABLE: Final = frozenset({"changeDataFeed", "appendOnly", "invariants", "checkConstraints"})
 """Writer features that agents, maintenance and the rollup support."""
 
 
 class TableHealth(NamedTuple):
-    """A table by its log, as docs/doctor.md describes it.
+    """Health of a table from its log, as described in docs/doctor.md.
 
     Attributes:
         table: Layer and name of the table.
-        version: Its newest version.
-        live_files: Number of its live files.
-        bytes: Their size.
-        uncheckpointed: Commits since the maintenance's last checkpoint; None of gold.
-        commits_a_day: Rate of the newest commits; None where there are too few, and of gold.
-        reader_version: Least version of Delta that a reader needs.
-        writer_version: The same of a writer.
+        version: Newest version.
+        live_files: Number of live files.
+        bytes: Size of the live files.
+        uncheckpointed: Commits since the last checkpoint of maintenance. None for gold.
+        commits_a_day: Rate of the newest commits. None for too few commits and for gold.
+        reader_version: Minimum Delta reader version.
+        writer_version: Minimum Delta writer version.
     """
 
     table: str
@@ -53,7 +53,7 @@ class TableHealth(NamedTuple):
 
 
 def table_health(table: Table, delta: DeltaTable, a_day: int | None = None) -> TableHealth:
-    """Health of a table, by its log alone."""
+    """Return the health of a table from its log."""
     with delta_errors(url_of(delta)):
         sizes, protocol = delta.get_add_actions().column("size_bytes").to_pylist(), delta.protocol()
     checked = states.mark(delta, states.CHECKED)
@@ -65,13 +65,13 @@ def table_health(table: Table, delta: DeltaTable, a_day: int | None = None) -> T
 
 
 def bronze_shape(table: Table, delta: DeltaTable) -> Iterator[Finding]:
-    """Whether agents of this version can write a table of bronze, and whether others wrote it."""
+    """Yield findings for a bronze table that agents cannot write or that other engines wrote."""
     url = url_of(delta)
     wrong = states.wrong_columns(table, delta)
     if wrong and not wrong.keys() & {*table.column_names}:
         todo = (
-            "find what added them, then restore the version before (Delta's RESTORE); until then "
-            "agents cannot deliver to the table, and maintenance leaves it as it is"
+            "find the tool that added them, then restore the previous version (Delta's RESTORE). "
+            "Until then agents cannot deliver to the table, and maintenance skips it"
         )
         yield from unknown_columns(table, delta, todo, "error")
     else:
@@ -81,7 +81,7 @@ def bronze_shape(table: Table, delta: DeltaTable) -> Iterator[Finding]:
             yield finding("schema", table.path, str(error).removeprefix(f"{url}: "))
     features = set(delta.protocol().writer_features or ()) - _WRITABLE
     if features:
-        what = f"it needs Delta features that no agent turns on: {some(sorted(features))}"
+        what = f"it requires Delta features that agents do not enable: {some(sorted(features))}"
         yield finding("protocol", table.path, what)
     try:
         states.unknown_engines(delta, states.mark(delta, states.CHECKED))
@@ -92,7 +92,7 @@ def bronze_shape(table: Table, delta: DeltaTable) -> Iterator[Finding]:
 def unknown_columns(
     table: Table, delta: DeltaTable, todo: str = "", severity: Severity | None = None
 ) -> Iterator[Finding]:
-    """Whether a table has columns that this version does not declare."""
+    """Yield a finding for columns that this version does not declare."""
     names = table.undeclared(field.name for field in delta.schema().fields)
     if names:
         number = counted(len(names), "column")
@@ -101,25 +101,27 @@ def unknown_columns(
 
 
 def gold_shape(table: Table, delta: DeltaTable) -> Iterator[Finding]:
-    """Whether a table of gold has the declared columns, and whether any engine can read it."""
+    """Yield findings for wrong columns of a gold table, and for engines that cannot read it."""
     declared = {column.name for column in table.columns}
     wrong = [text for name, text in states.wrong_columns(table, delta).items() if name in declared]
     if wrong:
         more = f" and {counted(len(wrong) - 3, 'other')}" if len(wrong) > 3 else ""
-        todo = "run jmxlake rollup: it adds columns; if a type differs, find what made the table"
+        todo = (
+            "run jmxlake rollup, which adds columns. If a type differs, find what created the table"
+        )
         yield finding("schema", table.path, f"{'; '.join(wrong[:3])}{more}", todo, "warning")
     yield from unknown_columns(table, delta)
     protocol = delta.protocol()
     features = sorted(protocol.reader_features or ())
     if protocol.min_reader_version > 1 or features:
         needs = f"{protocol.min_reader_version} {named(', '.join(features))}"
-        what = f"not every engine can read it: it needs reader version {needs}"
-        todo = "find which engine upgraded it; jmxlake's own tables of gold need reader version 1"
+        what = f"some engines cannot read it: it requires reader version {needs}"
+        todo = "find the engine that upgraded it. Gold tables of jmxlake require reader version 1"
         yield finding("protocol", table.path, what, todo)
 
 
 def over_budget(health: TableHealth) -> Iterator[Finding]:
-    """Files, commits without a checkpoint, and commits a day above their limits."""
+    """Yield findings for files, commits without a checkpoint and commit rates above limits."""
     path, unread = health.table, health.uncheckpointed
     todo = "run jmxlake rollup --tidy now" if unread is None else ""
     if severity := _severity(health.live_files, MOST_FILES):
@@ -127,9 +129,11 @@ def over_budget(health: TableHealth) -> Iterator[Finding]:
         yield finding("files", path, what, todo, severity)
     if unread is not None and (severity := _severity(unread, MOST_UNCHECKPOINTED)):
         what = f"{unread:,} commits without a checkpoint, more than {MOST_UNCHECKPOINTED}"
-        yield finding("uncheckpointed", path, f"{what}: every reader reads them all", "", severity)
+        yield finding("uncheckpointed", path, f"{what}: every reader must read them", "", severity)
     if (health.commits_a_day or 0) > MOST_COMMITS_A_DAY:
-        what = f"{health.commits_a_day:,} commits a day: a log of 30 days has large checkpoints"
+        what = (
+            f"{health.commits_a_day:,} commits per day, so a log of 30 days has large checkpoints"
+        )
         yield finding("log_growth", path, what)
 
 
@@ -142,49 +146,49 @@ def _severity(number: int, most: int) -> Severity | None:
 def not_cleaned(
     table: Table, cleaned: int, now: dt.datetime, age: dt.timedelta, unknown: str | None
 ) -> Iterator[Finding]:
-    """Whether log and removed files of a table of bronze are cleaned up.
+    """Yield a finding if log and removed files of a bronze table are not cleaned up.
 
     Args:
         table: The table.
-        cleaned: Day of its last clean-up, since 1970; -1: none.
-        now: The instant, UTC.
-        age: Time since the table was created.
-        unknown: Why it is not known how far the rollup has read; None where it is known.
+        cleaned: Day of its last clean-up, since 1970. -1: none.
+        now: The current time (UTC).
+        age: Age of the table.
+        unknown: Why the position of the rollup is unknown. None if it is known.
     """
     days = day_of(now) - cleaned
     if age > dt.timedelta(days=31) and (cleaned < 0 or days > 3):
-        since = "were never" if cleaned < 0 else f"were for {counted(days, 'day')} not"
+        since = "never cleaned up" if cleaned < 0 else f"not cleaned up for {counted(days, 'day')}"
         reason = "" if unknown is None else f": {named(unknown)}"
-        what = f"its log and removed files {since} cleaned up, and grow{reason}"
+        what = f"its log and removed files were {since}, and grow{reason}"
         yield finding("log", table.path, what)
 
 
 def commits_a_day(instants: Sequence[dt.datetime]) -> int | None:
-    """Rate of commits, by the instants of the newest; None where they are too few."""
+    """Return the commit rate from the times of the newest commits; None if they are too few."""
     if len(instants) < 2 or max(instants) - min(instants) < _LEAST_TIME:
         return None
     return round((len(instants) - 1) * dt.timedelta(days=1) / (max(instants) - min(instants)))
 
 
 def age(delta: DeltaTable, now: dt.datetime) -> dt.timedelta:
-    """Time since a table was created; zero where it does not say."""
+    """Return the age of a table; zero if its creation time is missing."""
     created: Any = delta.metadata().created_time
     return dt.timedelta() if created is None else now - instant(created * 1000)
 
 
 def missing(table: Table) -> Finding:
-    """A table that should exist."""
-    what = "there is no such table"
+    """Return a finding for a missing table."""
+    what = "the table does not exist"
     if table.layer == "bronze":
         return finding("missing", table.path, what)
-    todo = "run jmxlake rollup LAKE: it recomputes what bronze still has; other time stays unknown"
+    todo = "run jmxlake rollup LAKE, which recomputes all hours in bronze. Other time is unknown"
     if table is tables.SLA:
-        todo = "restore it from a backup: the rollup creates it without its published statements"
+        todo = "restore it from a backup, because the rollup cannot recreate published SLO results"
     return finding("missing", table.path, what, todo, "warning")
 
 
 def files_gone(table: Table, delta: DeltaTable) -> Iterator[Finding]:
-    """Whether the store has all files that a table's log names, by one listing."""
+    """Yield a finding for files in a table's log that the store does not have, with one listing."""
     with delta_errors(url_of(delta)):
         files = missing_files.missing_files(delta)
     if files:
@@ -193,7 +197,7 @@ def files_gone(table: Table, delta: DeltaTable) -> Iterator[Finding]:
 
 
 def damaged_log(table: Table, delta: DeltaTable) -> Iterator[Finding]:
-    """Return a finding for commit files that are empty: delta-rs reads them as no rows."""
+    """Yield a finding for empty commit files, which delta-rs reads as no rows."""
     versions = delta_log.empty_commits(url_of(delta))
     if versions:
         which = some([str(version) for version in versions])
@@ -201,34 +205,34 @@ def damaged_log(table: Table, delta: DeltaTable) -> Iterator[Finding]:
 
 
 def incomplete(table: Table, delta: DeltaTable) -> Iterator[Finding]:
-    """The time in which a table of gold may lack rows, as it notes itself."""
+    """Yield a finding for intervals in which a gold table records missing rows."""
     properties = delta.metadata().configuration
     found = table_notes.gaps(properties)
     if not found:
         return
     start, end = min(gap.start for gap in found), max(gap.end for gap in found)
     reason = display.line(found[0].reason, 200)
-    what = f"it lacks rows of hours from {iso(start)} to {iso(end)}: {reason}"
+    what = f"rows are missing for hours from {iso(start)} to {iso(end)}: {reason}"
     if table_notes.is_due(properties):
-        todo = "run jmxlake rollup LAKE: it recomputes what bronze still has"
+        todo = "run jmxlake rollup LAKE, which recomputes all hours in bronze"
         yield finding("incomplete", table.path, what, todo, "warning")
     else:
         yield finding("incomplete", table.path, what)
 
 
 def replaced(table: Table, delta: DeltaTable, known: Mapping[str, Noted]) -> Iterator[Finding]:
-    """Whether a table of gold is the one that the last rollup wrote.
+    """Yield a finding if the last rollup wrote another version or copy of a gold table.
 
     Args:
         table: The table.
-        delta: The same, open.
-        known: The tables after that rollup; empty: it did not note them.
+        delta: The open table.
+        known: The tables after that rollup. Empty: it did not record them.
     """
     before = known.get(table.name)
     if before is None or table_notes.is_due(delta.metadata().configuration):
         return
     if before.id != str(delta.metadata().id):
-        yield finding("replaced", table.path, "it is another table than the last rollup wrote")
+        yield finding("replaced", table.path, "the last rollup wrote another table")
     elif before.version is not None and delta.version() < before.version:
-        what = f"it is an older copy: version {delta.version()}, the rollup wrote {before.version}"
+        what = f"an older copy: version {delta.version()}, but the rollup wrote {before.version}"
         yield finding("replaced", table.path, what)

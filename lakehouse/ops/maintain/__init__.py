@@ -1,1 +1,1 @@
-"""Maintenance of bronze: checkpoints, compaction, clean-up; by delta-rs alone, without Spark."""
+"""Maintenance of bronze: checkpoints, compaction and clean-up, with delta-rs and without Spark."""

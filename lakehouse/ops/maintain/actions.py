@@ -1,4 +1,4 @@
-"""Runs the actions of a plan by delta-rs; each is one commit or none, and can be killed."""
+"""Execution of a plan with delta-rs: each action is at most one commit and can be interrupted."""
 
 import os
 import sys
@@ -16,7 +16,7 @@ from lakehouse.tables import Table
 from lakehouse.tables.parquet_layout import COMPACTED_LEVEL, writer_properties
 
 OWNER: Final = "jmxlake.maintenance"
-"""Table property: name of the maintenance that compacted last."""
+"""Table property: name of the process that compacted last."""
 
 _NO_HOOKS: Final = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
 _APPLICATION: Final = {"jmxlake": "maintain"}
@@ -26,12 +26,12 @@ _NO_RETRY: Final[dict[str, Any]] = {
 
 
 class Executor:
-    """Runs actions on the tables of a lake.
+    """Executor of actions on the tables of a lake.
 
-    delta-rs 1.6.6 lets two compactions of the same files both commit, with every row twice. It does
-    refuse a commit if the table's metadata changed since it was loaded. So a maintenance writes its
-    name into the table before it compacts: a commit of another maintenance that is under way then
-    fails, as that of a fenced producer does.
+    delta-rs 1.6.6 commits two concurrent compactions of the same files, which duplicates every row.
+    But it rejects a commit if the table's metadata changed after it was loaded. The maintenance
+    therefore writes its name into the table before it compacts. A concurrent commit of another
+    maintenance then fails, like the write of a fenced producer.
 
     Args:
         location: The lake.
@@ -42,13 +42,13 @@ class Executor:
         self._location, self._name = location, name
 
     def run(self, table: Table, delta: DeltaTable, action: plan.Action) -> dict[str, int]:
-        """Run one action; ``delta`` is up to date afterwards.
+        """Run one action and update ``delta``.
 
         Returns:
             Figures of its outcome, by name.
 
         Raises:
-            MaintenanceConflictError: Another writer committed first; nothing was changed.
+            MaintenanceConflictError: Another writer committed first. The table did not change.
             MaintenanceError: It failed.
         """
         with delta_errors(self._location.url(table)):
@@ -64,7 +64,7 @@ class Executor:
                 case plan.Checkpoint():
                     return self._checkpoint(table, delta, action)
                 case plan.Expire():
-                    # Up to the loaded version, and never beyond a checkpoint before it.
+                    # delta-rs expires up to the checkpoint before the loaded version.
                     self._location.open(table, action.read).cleanup_metadata()
                 case plan.Vacuum():
                     self.take_ownership(delta)
@@ -74,17 +74,17 @@ class Executor:
         return {}
 
     def preview(self, table: Table, delta: DeltaTable, action: plan.Action) -> dict[str, int]:
-        """The figures of an action's outcome that are known without running it."""
+        """Return the figures of an action's outcome that are known in advance."""
         if not isinstance(action, plan.Vacuum):
             return {}
         with delta_errors(self._location.url(table)):
             return {"files": len(_vacuum(delta, action, dry_run=True))}
 
     def take_ownership(self, delta: DeltaTable) -> None:
-        """Let the commit of another maintenance that is under way fail."""
+        """Make concurrent commits of another maintenance fail."""
         present = delta.metadata().configuration
-        # Compaction and vacuum ignore _NO_HOOKS: without the second property each hundredth commit
-        # of theirs would expire the log, read or not.
+        # Compaction and vacuum ignore _NO_HOOKS. Without the second property, each hundredth commit
+        # would expire the log, including commits that the rollup has not read.
         wanted = {OWNER: self._name, "delta.enableExpiredLogCleanup": "false"}
         differing = {name: value for name, value in wanted.items() if present.get(name) != value}
         if differing:
@@ -103,7 +103,7 @@ class Executor:
                 checkpoint_retention.supersede(self._location, table, superseded, version)
             marks |= of_slot
         finally:
-            # If deleting is refused, the checkpoint is kept all the same, without a slot.
+            # If the deletion fails, the new checkpoint still exists, without a slot.
             _note(delta, marks)
         return {"version": version}
 
@@ -116,8 +116,7 @@ def _retried(*transactions: Transaction) -> dict[str, Any]:
 def _comment(table: Table, delta: DeltaTable) -> None:
     """Write missing comments in one commit; the columns keep their types.
 
-    Agents check names and types only. Their appends that are under way conflict, and are tried
-    again.
+    Agents check only names and types. They retry their concurrent appends, which conflict.
     """
     if columns := uncommented(table, delta):
         delta.alter.add_columns(columns, **_NO_RETRY)
@@ -141,9 +140,9 @@ def _vacuum(delta: DeltaTable, action: plan.Vacuum, *, dry_run: bool) -> list[st
 
 
 def _note(delta: DeltaTable, marks: dict[str, int]) -> None:
-    """Note numbers in the table, by a commit without files.
+    """Store numbers in the table, with a commit without files.
 
-    If two maintenances run at once, the second fails here: the first has used the names.
+    The second of two concurrent maintenances fails here because the first has used the names.
     """
     noted = _retried(*(Transaction(app, number) for app, number in marks.items()))
     columns = delta.metadata().partition_columns
@@ -153,10 +152,10 @@ def _note(delta: DeltaTable, marks: dict[str, int]) -> None:
 
 @contextmanager
 def _one_core() -> Iterator[None]:
-    """Make delta-rs read files one after the other while it compacts.
+    """Make delta-rs read files in sequence during a compaction.
 
-    It gives files to one reader per core that this thread may use, and writes what comes first: on
-    16 cores the rows of an hour would spread over the whole file. Other threads keep their cores.
+    It uses one reader per core of this thread and mixes their rows: with 16 cores, the rows of an
+    hour would spread over the whole file. Other threads keep their cores.
     """
     if sys.platform != "linux":
         yield

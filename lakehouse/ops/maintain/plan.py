@@ -1,10 +1,10 @@
-"""The plan of a table's maintenance: a function of its state and the time.
+"""Plan of a table's maintenance: a function of its state and the time.
 
-delta-rs compacts neighbours (files of one date, in the order of their commits) that are smaller
-than ``target_size``, until together they reach it. With one large target, every round would rewrite
-the day's whole file for a handful of new ones, and each rewrite is kept for a month. So files are
-sorted by size into tiers, each eight times the one before, and the target is the sum of the tiers
-that have gathered enough files: a row moves up tier by tier, and is rewritten a few times only.
+delta-rs compacts adjacent files (of one date, in commit order) that are smaller than
+``target_size`` until they reach it together. With one large target, every round would rewrite the
+day's whole file for a few new files, and each rewrite is kept for a month. Files are therefore
+grouped by size into tiers, each eight times the previous tier. The target is the sum of the tiers
+with enough files, so a row moves up tier by tier and is rewritten only a few times.
 """
 
 import datetime as dt
@@ -24,12 +24,12 @@ MOST_FILES: Final = 3_000
 LARGEST_FILE: Final = 1 << 30
 """Bytes of the largest file that compaction makes."""
 
-# Also for files that no commit names: they may belong to a commit under way.
+# Applies to files without a commit as well, because they can belong to a running commit.
 _LEAST_RETENTION: Final = dt.timedelta(days=30)
-# Each hundred commits since a checkpoint cost every agent 20 MB (bench/maintenance.py), and more
-# are committed until the next round.
+# A hundred commits after a checkpoint cost every agent 20 MB (bench/maintenance.py), and agents
+# commit more until the next round.
 _CHECKPOINT_AFTER: Final = 50
-# A date is closed when its last windows are delivered, and no file was added for a while.
+# A date is closed after its last windows are delivered and no file was added for this time.
 _QUIET: Final = dt.timedelta(hours=1)
 # The clocks of agents, lake and maintenance differ.
 _CLOCKS: Final = dt.timedelta(days=1)
@@ -38,7 +38,7 @@ _FULL_EVERY_DAYS: Final = 7
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """Remove whole dates; a later clean-up deletes their files."""
+    """Remove whole dates. A later clean-up deletes their files."""
 
     before: dt.date
     files: int
@@ -47,14 +47,14 @@ class Drop:
 
 @dataclass(frozen=True, slots=True)
 class Comment:
-    """Write the declared comments to columns without one: older agents created the table."""
+    """Write the declared comments to columns of tables that older agents created."""
 
     columns: int
 
 
 @dataclass(frozen=True, slots=True)
 class Compact:
-    """Merge files of a date (``date`` None: of a table without dates)."""
+    """Merge files of a date. ``date`` is None in a table without dates."""
 
     date: dt.date | None
     target_size: int
@@ -64,7 +64,7 @@ class Compact:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """Write a checkpoint, and delete the one that it supersedes."""
+    """Write a checkpoint and delete the previous checkpoint in its slot."""
 
     commits: int
     at: dt.datetime
@@ -72,14 +72,14 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True)
 class Expire:
-    """Remove the expired part of the log, up to the version that was read."""
+    """Remove the expired part of the log, up to the last version that the rollup has read."""
 
     read: int
 
 
 @dataclass(frozen=True, slots=True)
 class Vacuum:
-    """Delete removed files older than ``hours``; ``full``: also files that no commit names."""
+    """Delete removed files older than ``hours``, with ``full`` also files without a commit."""
 
     hours: int
     full: bool
@@ -87,7 +87,7 @@ class Vacuum:
 
 @dataclass(frozen=True, slots=True)
 class NoteCleaned:
-    """Note that the clean-up of this day is done."""
+    """Record the clean-up of this day."""
 
     day: int
 
@@ -96,27 +96,27 @@ Action = Comment | Drop | Compact | Checkpoint | Expire | Vacuum | NoteCleaned
 
 
 class Plan(NamedTuple):
-    """Actions in their order, and reasons for what is not done."""
+    """Actions in order, and reasons for skipped actions."""
 
     actions: tuple[Action, ...]
     not_done: tuple[str, ...] = ()
 
 
 def day_of(now: dt.datetime) -> int:
-    """Days since 1970, UTC."""
+    """Return days since 1970 (UTC)."""
     return int(now.timestamp()) // 86_400
 
 
 def plan(state: TableState, now: dt.datetime, keep_days: int, unknown: int = 0) -> Plan:
-    """The actions that are due for a table.
+    """Return the due actions of a table.
 
     Args:
-        state: Its state.
-        now: The instant, UTC.
-        keep_days: Older dates are removed, once they have been read.
-        unknown: Commits since the last inspection that do not name their engine.
+        state: State of the table.
+        now: The current time (UTC).
+        keep_days: Maximum age of dates that the rollup has read.
+        unknown: Number of commits after the last inspection without an engine.
     """
-    not_done = [f"{unknown} commits do not name the engine that wrote them"] if unknown else []
+    not_done = [f"{unknown} commits without the name of an engine"] if unknown else []
     drops: list[Drop] = []
     cleaning: list[Action] = []
     if isinstance(state.read, str):
@@ -133,8 +133,8 @@ def plan(state: TableState, now: dt.datetime, keep_days: int, unknown: int = 0) 
     files = len(kept) - sum(compaction.files - 1 for compaction in compactions)
     if files > MOST_FILES:
         not_done.append(
-            f"{files} live files will be left, more than {MOST_FILES}: keep fewer dates, "
-            "or give each cluster a lake of its own"
+            f"{files} live files will remain, more than {MOST_FILES}. Keep fewer dates, "
+            "or use one lake per cluster"
         )
     return Plan((*comments, *drops, *compactions, *checkpoint, *cleaning), tuple(not_done))
 
@@ -142,7 +142,7 @@ def plan(state: TableState, now: dt.datetime, keep_days: int, unknown: int = 0) 
 def _drops(state: TableState, read: ReadPosition, now: dt.datetime, keep_days: int) -> list[Drop]:
     before = now.date() - dt.timedelta(days=keep_days)
     old = [file for file in state.files if file.date is not None and file.date < before]
-    # A file that was written after the first unread commit may hold unread rows.
+    # A file that was written after the first unread commit can contain unread rows.
     unread = read.unread_since
     if not old or (unread is not None and any(file.written >= unread - _CLOCKS for file in old)):
         return []
@@ -169,11 +169,11 @@ def _date(file: DataFile) -> dt.date:
 
 
 def compaction_target(sizes: Sequence[int], enough: int) -> int | None:
-    """Target size for one compaction of a date; None where it would merge nothing.
+    """Return the target size for one compaction of a date; None if it would merge nothing.
 
     Args:
-        sizes: Bytes of its live files, in the table's order.
-        enough: Number of files of a tier that are compacted, at least 2.
+        sizes: Sizes of the live files in the table's order (bytes).
+        enough: Minimum number of files of a tier, at least 2.
     """
     tiers: dict[int, list[int]] = {}
     for size in sizes:
@@ -182,7 +182,7 @@ def compaction_target(sizes: Sequence[int], enough: int) -> int | None:
     below = total = 0
     for tier in sorted(tiers):
         below += sum(tiers[tier])
-        # The file that lower tiers become may belong to this tier.
+        # The merged file of the lower tiers can belong to this tier.
         risen = total > 0 and _tier(total) >= tier
         if len(tiers[tier]) + risen >= enough:
             total = below
@@ -191,7 +191,7 @@ def compaction_target(sizes: Sequence[int], enough: int) -> int | None:
 
 
 def bins(sizes: Sequence[int], target_size: int) -> list[list[int]]:
-    """The groups of files that delta-rs merges for a target size (its operations/optimize.rs)."""
+    """Return the groups of files that delta-rs merges (its operations/optimize.rs)."""
     groups: list[list[int]] = []
     neighbour = False
     for size in sizes:
@@ -207,13 +207,13 @@ def bins(sizes: Sequence[int], target_size: int) -> list[list[int]]:
 
 
 def _tier(size: int) -> int:
-    return size.bit_length() // 3  # each is eight times the one before
+    return size.bit_length() // 3  # each tier is eight times the previous tier
 
 
 def _cleaning(read: ReadPosition, cleaned: int, now: dt.datetime) -> list[Action]:
     age = _LEAST_RETENTION
     if read.unread_since is not None:
-        # A file that was not read yet was removed after the first unread commit.
+        # An unread file was removed after the first unread commit.
         age = max(age, now - read.unread_since + _CLOCKS)
     hours = -int(-age.total_seconds() // 3600)
     day = day_of(now)

@@ -1,6 +1,6 @@
-"""How far the rollup has read a table of bronze: by gold/progress, or by an operator's word.
+"""Position of the rollup in a bronze table, from gold/progress or from an operator.
 
-Nothing that the rollup has not read may be removed.
+Maintenance must not remove commits that the rollup has not read.
 """
 
 import datetime as dt
@@ -15,19 +15,19 @@ from lakehouse import tables
 from lakehouse.core.delta_rs import Location, newest_progress
 from lakehouse.ops.maintain.table_state import ReadPosition, commits
 
-# The rollup does not read events, and a report reads all that exist.
+# The rollup does not read events, and a report reads all events.
 _COLUMNS: Final = {name: f"{name}_version" for name in ("runs", "scrapes", "members")}
 
 
 ReadPositions = Callable[[tables.Table, DeltaTable], ReadPosition | str]
-"""Gives how far the rollup has read a table, or why that is not known."""
+"""Returns the position of the rollup in a table, or why it is unknown."""
 
 
 def by_progress(location: Location) -> ReadPositions:
-    """Read positions by the newest row of gold/progress.
+    """Return read positions from the newest row of gold/progress.
 
     Raises:
-        MaintenanceError: gold/progress exists and cannot be read.
+        MaintenanceError: gold/progress is unreadable.
     """
     url = location.url(tables.PROGRESS)
     progress = newest_progress(location, *_COLUMNS.values())
@@ -38,14 +38,14 @@ def by_progress(location: Location) -> ReadPositions:
         newest = delta.version()
         version: int = progress[_COLUMNS[table.name]] if table.name in _COLUMNS else newest
         if version > newest:
-            return f"{url} has read version {version}, and there are {newest}"
+            return f"{url} has read version {version}, but the newest version is {newest}"
         return ReadPosition(version)
 
     return position
 
 
 def by_date(location: Location, until: dt.date | None) -> ReadPositions:
-    """Read positions by an operator's word: commits before a date (UTC) were read; None: none."""
+    """Return read positions for commits before a date (UTC); None: no commit was read."""
     if until is None:
         return lambda _table, _delta: "--gold none without --read-until DATE"
     start = dt.datetime.combine(until, dt.time(), dt.UTC)
@@ -54,10 +54,10 @@ def by_date(location: Location, until: dt.date | None) -> ReadPositions:
         older = location.open(table)
         with suppress(DeltaError):
             older.load_as_version(start - dt.timedelta(milliseconds=1))
-            # Where every commit is newer, delta-rs loads the oldest.
+            # If every commit is newer, delta-rs loads the oldest.
             oldest = commits(older, older.version())
             if oldest and oldest[0].at < start:
                 return ReadPosition(older.version())
-        return f"nothing was committed before {until}"
+        return f"no commit is older than {until}"
 
     return position

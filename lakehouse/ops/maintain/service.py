@@ -1,4 +1,4 @@
-"""A round of maintenance over all tables of bronze."""
+"""Maintenance rounds over all bronze tables."""
 
 import datetime as dt
 import threading
@@ -18,21 +18,21 @@ from lakehouse.ops.maintain.rollup_position import ReadPositions
 from lakehouse.tables import BRONZE, Table
 
 REFUSED: Final = (ForeignEngineError, TableSchemaError)
-"""Errors that stay until a person has inspected the table."""
+"""Errors that remain until a person has inspected the table."""
 
 
 class PlannedTable(NamedTuple):
     """The actions of a round for a table.
 
     Attributes:
-        table: Its name.
-        version: Its newest version.
-        uncheckpointed: Commits since maintenance's last checkpoint.
-        live_files: Number of its live files.
-        bytes: Their size.
-        read_version: The last version that the rollup has read; None: it is not known.
-        actions: Each action with its figures, see ``described``.
-        left: Reasons for what is not done.
+        table: Name of the table.
+        version: Newest version.
+        uncheckpointed: Commits since the last checkpoint of maintenance.
+        live_files: Number of live files.
+        bytes: Size of the live files.
+        read_version: Last version that the rollup has read. None if unknown.
+        actions: Actions with their figures, see ``described``.
+        left: Reasons for skipped actions.
     """
 
     table: str
@@ -47,16 +47,16 @@ class PlannedTable(NamedTuple):
 
 @dataclass(slots=True)
 class Maintenance:
-    """Checks the tables of bronze and runs what is due.
+    """Runner of the due actions of all bronze tables.
 
     Attributes:
         location: The lake.
         executor: Runs the actions.
-        positions: Called once a round: how far the rollup has read.
-        keep_days: Older dates are removed.
-        accepted: By table, the version up to which commits of other engines are accepted.
-        now: Gives the instant, UTC.
-        log: Called with each event: its name and its fields.
+        positions: Returns the positions of the rollup. Called once per round.
+        keep_days: Maximum age of dates.
+        accepted: Last accepted version of other engines, by table.
+        now: Returns the current time (UTC).
+        log: Called with the name and the fields of each event.
     """
 
     location: Location
@@ -71,10 +71,10 @@ class Maintenance:
     _not_done: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def plans(self) -> list[PlannedTable]:
-        """The actions of a round for each table; nothing is changed.
+        """Return the actions of a round for each table without running them.
 
         Raises:
-            LakehouseError: A table cannot be read, or is refused.
+            LakehouseError: A table is unreadable or refused.
         """
         positions, planned = self.positions(), []
         for table in BRONZE:
@@ -91,11 +91,7 @@ class Maintenance:
         return planned
 
     def round(self, stop: threading.Event) -> list[LakehouseError]:
-        """Run what is due; an error of one table does not delay the others.
-
-        Returns:
-            The errors.
-        """
+        """Run all due actions and return the errors; an error does not delay other tables."""
         try:
             positions = self.positions()
         except LakehouseError as error:
@@ -122,7 +118,7 @@ class Maintenance:
             if stop.is_set():
                 return
             if isinstance(action, Checkpoint):
-                # It covers commits that were added after the plan.
+                # The checkpoint covers commits that were added after the plan.
                 self._inspect_engines(table, delta)
             fields = {"table": table.name, **described(action)}
             self.log("begun", fields)
@@ -152,7 +148,7 @@ class Maintenance:
         return delta
 
     def _inspect_engines(self, table: Table, delta: DeltaTable) -> int:
-        """Inspect the commits since the last inspection; see ``table_state.unknown_engines``."""
+        """Inspect commits after the last inspection; see ``table_state.unknown_engines``."""
         checked = max(states.mark(delta, states.CHECKED), self.accepted.get(table.name, -1))
         unknown = states.unknown_engines(delta, self._inspected.get(table.name, checked))
         self._inspected[table.name] = delta.version()
@@ -160,7 +156,7 @@ class Maintenance:
 
 
 def described(action: Action) -> dict[str, Any]:
-    """An action as a log has it: its name under ``action``, and its fields."""
+    """Return an action for a log: its name under ``action``, and its fields."""
     name = type(action).__name__
     return {"action": "note_cleaned" if name == "NoteCleaned" else name.lower()} | {
         name: value if isinstance(value, int) else str(value)

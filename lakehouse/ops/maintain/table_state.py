@@ -1,7 +1,7 @@
-"""State of a bronze table: its schema, log and live files, and maintenance's notes in it.
+"""State of a bronze table: its schema, log, live files and maintenance state.
 
-Maintenance keeps its own notes in the table, as app transactions: every checkpoint holds them, they
-survive the expiry of the log, and they need no storage elsewhere.
+Maintenance stores its state in the table, as app transactions. Every checkpoint contains them, they
+survive the expiry of the log, and they do not require other storage.
 """
 
 import datetime as dt
@@ -19,7 +19,7 @@ from lakehouse.errors import ForeignEngineError, MaintenanceError, TableSchemaEr
 from lakehouse.tables.table import delta_type
 
 CHECKED: Final = "jmxlake-maintain/checked"
-"""App transaction: version of the last checkpoint; the commits up to it were inspected."""
+"""App transaction: version of the last checkpoint. Commits up to it were inspected."""
 
 CLEANED: Final = "jmxlake-maintain/cleaned"
 """App transaction: day of the last clean-up of log and removed files, since 1970."""
@@ -31,10 +31,10 @@ class LogEntry(NamedTuple):
     """A commit in a table's log.
 
     Attributes:
-        version: The version that it made.
-        at: When, by its writer's clock.
-        engine: Its engine; None if the commit does not name one.
-        info: All that it says.
+        version: Version of the commit.
+        at: Time on the writer's clock.
+        engine: Name of the engine. None if the commit does not contain it.
+        info: All fields of the commit.
     """
 
     version: int
@@ -47,9 +47,9 @@ class DataFile(NamedTuple):
     """A live data file.
 
     Attributes:
-        date: Its partition; None in a table without dates.
-        size: Bytes.
-        written: When it was written, by its writer's clock.
+        date: Partition. None in a table without dates.
+        size: Size (bytes).
+        written: Time on the writer's clock.
     """
 
     date: dt.date | None
@@ -61,9 +61,9 @@ class ReadPosition(NamedTuple):
     """The last version of a table that the rollup has read.
 
     Attributes:
-        version: That version.
-        unread_since: When the next version was committed; None where there is none, or where no
-            clean-up is due today.
+        version: The version.
+        unread_since: Commit time of the next version. None if there is none or no clean-up is due
+            today.
     """
 
     version: int
@@ -71,13 +71,13 @@ class ReadPosition(NamedTuple):
 
 
 class TableState(NamedTuple):
-    """Input of the plan of a table's maintenance.
+    """Input of a table's maintenance plan.
 
     Attributes:
-        uncheckpointed: Commits since maintenance's last checkpoint.
-        cleaned: Day of the last clean-up, since 1970; -1: none.
-        files: Live files in the table's order, the newest commit first.
-        read: How far the rollup has read it, or why that is not known.
+        uncheckpointed: Commits since the last checkpoint of maintenance.
+        cleaned: Day of the last clean-up, since 1970. -1: none.
+        files: Live files in the table's order, newest commit first.
+        read: Position of the rollup, or why it is unknown.
         uncommented: Number of columns without a comment.
     """
 
@@ -89,29 +89,29 @@ class TableState(NamedTuple):
 
 
 def check_schema(table: tables.Table, delta: DeltaTable) -> None:
-    """Check that agents of this version write such a table.
+    """Check that a table has the schema of this version.
 
     Raises:
-        TableSchemaError: It has another schema version, or other columns.
+        TableSchemaError: The table has another schema version or other columns.
     """
     version = delta.metadata().configuration.get("jmxlake.schema")
     if version != tables.BRONZE_VERSION:
         raise TableSchemaError(
-            f"{url_of(delta)}: its property jmxlake.schema is "
-            f"{display.line(version or 'missing')}, not {tables.BRONZE_VERSION}; it is not a table "
-            "of this version of jmxlake, nothing was changed"
+            f"{url_of(delta)}: property jmxlake.schema is {display.line(version or 'missing')}, "
+            f"not {tables.BRONZE_VERSION}. Another version of jmxlake wrote the table, which "
+            "maintenance left unchanged"
         )
     wrong = wrong_columns(table, delta)
     if wrong:
         names = display.line(", ".join(wrong))
         raise TableSchemaError(
-            f"{url_of(delta)}: it has another schema (columns {names}); another version or tool "
-            "created it, nothing was changed"
+            f"{url_of(delta)}: another schema (columns {names}). Another version or tool created "
+            "the table, which maintenance left unchanged"
         )
 
 
 def wrong_columns(table: tables.Table, delta: DeltaTable) -> dict[str, str]:
-    """Columns that differ from the declared ones: by name, what they are and should be."""
+    """Return the differences from the declared columns, by column name."""
     present = {field.name: delta_type(field.type) for field in delta.schema().fields}
     declared = {column.name: column.type.lower() for column in table.columns}
     return {
@@ -124,31 +124,31 @@ def wrong_columns(table: tables.Table, delta: DeltaTable) -> dict[str, str]:
 
 
 def uncommented(table: tables.Table, delta: DeltaTable) -> list[Field]:
-    """The columns without a comment, as they are with the declared one."""
+    """Return the columns without a comment, with the declared comment."""
     comments = {column.name: column.comment for column in table.columns}
     return [
         Field(
-            one.name, one.type, nullable=one.nullable,
-            metadata={**one.metadata, _COMMENT: comments[one.name]},
+            field.name, field.type, nullable=field.nullable,
+            metadata={**field.metadata, _COMMENT: comments[field.name]},
         )
-        for one in delta.schema().fields
-        if one.name in comments and _COMMENT not in one.metadata
+        for field in delta.schema().fields
+        if field.name in comments and _COMMENT not in field.metadata
     ]  # fmt: skip
 
 
 def unknown_engines(delta: DeltaTable, since: int) -> int:
-    """Number of commits after a version that do not name their engine.
+    """Return the number of commits after a version that do not contain their engine.
 
     Raises:
-        ForeignEngineError: Another engine than delta-rs wrote one.
+        ForeignEngineError: An engine other than delta-rs wrote a commit.
     """
     newer = commits(delta, since + 1)
     for commit in newer:
         if commit.engine is not None and not commit.engine.startswith("delta-rs:"):
             url = url_of(delta)
             raise ForeignEngineError(
-                f"{url}: version {commit.version} was written by {commit.engine}; only delta-rs "
-                "may write bronze. Stop that writer and check the table, then run once with "
+                f"{url}: {commit.engine} wrote version {commit.version}, but only delta-rs is "
+                "allowed to write bronze. Stop that writer and check the table, then run once with "
                 f"--accept {url.rsplit('/', 1)[-1]}@{commit.version}"
             )
     return sum(commit.engine is None for commit in newer)
@@ -157,13 +157,13 @@ def unknown_engines(delta: DeltaTable, since: int) -> int:
 def load_state(
     location: Location, table: tables.Table, delta: DeltaTable, read: ReadPosition | str, today: int
 ) -> TableState:
-    """State of a table.
+    """Return the state of a table.
 
     Args:
         location: The lake.
         table: The table.
         delta: The table, just loaded.
-        read: How far the rollup has read it.
+        read: Position of the rollup.
         today: Days since 1970.
 
     Raises:
@@ -173,7 +173,7 @@ def load_state(
     if not isinstance(read, str) and read.version < version and cleaned < today:
         first = read.version + 1
         at = committed_at(location, table, first)
-        gone = f"version {first} is no longer in the log, and was never read"
+        gone = f"version {first} is no longer in the log, but was never read"
         read = read._replace(unread_since=at) if at else gone
     with delta_errors(url_of(delta)):
         files = _files(delta, dated="date" in table.partition_by)
@@ -183,13 +183,13 @@ def load_state(
 
 
 def mark(delta: DeltaTable, app: str) -> int:
-    """The number that maintenance noted under a name in the table; -1: none."""
+    """Return the number of an app transaction of maintenance; -1: none."""
     noted = delta.transaction_version(app)
     return -1 if noted is None else noted
 
 
 def committed_at(location: Location, table: tables.Table, version: int) -> dt.datetime | None:
-    """When a version was committed; None where the log no longer holds it."""
+    """Return the commit time of a version; None if the log no longer contains it."""
     with suppress(MaintenanceError):
         if found := commits(location.open(table, version), version):
             return found[0].at
@@ -197,12 +197,12 @@ def committed_at(location: Location, table: tables.Table, version: int) -> dt.da
 
 
 def commits(delta: DeltaTable, first: int) -> list[LogEntry]:
-    """The commits from a version on, oldest first, also those after the loaded version.
+    """Return the commits since a version, oldest first, including commits after the loaded version.
 
-    delta-rs counts their versions down from the loaded one, though it starts at the newest.
+    delta-rs counts their versions down from the loaded version, although it starts at the newest.
 
     Raises:
-        MaintenanceError: The log cannot be read.
+        MaintenanceError: The log is unreadable.
     """
     if first > delta.version():
         return []

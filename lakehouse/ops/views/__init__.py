@@ -1,1 +1,1 @@
-"""SQL views of gold: one for each question, in readable names and units, for several engines."""
+"""SQL views of gold with readable names and units, for several engines."""

@@ -1,4 +1,4 @@
-"""Statements that create the views of ``views.sql`` in one dialect of SQL."""
+"""Statements that create the views of ``views.sql`` in one SQL dialect."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -22,21 +22,21 @@ date AS date_utc, utc(hour) AS hour_utc, local(hour) AS hour_local, \
 CAST(date_trunc('week', local(hour)) AS DATE) AS week_local, \
 -- UTC date: leaves files out | start of the hour, UTC | local time | Monday of its ISO week"""
 _OF_WEEK: Final = "CAST(CAST(date_trunc('week', local(hour)) AS DATE) AS VARCHAR(10)) || cluster"
-"""Separates weeks, local time: their Monday, which is ten characters, and the cluster."""
+"""Key of a local week and a cluster: the Monday, which has ten characters, and the cluster."""
 
 _PERSONAL: Final = {"user_name": "user", "client_id": "client id"}
 PARENTS: Final = {tables.PARTITIONS: tables.TOPICS, tables.LABELLED: tables.SOURCES}
-"""Tables whose rows each belong to a row of another, by that table's key."""
+"""Tables whose rows each belong to a row of another table, by the key of that table."""
 
 
 class View(NamedTuple):
     """A view of ``views.sql``.
 
     Attributes:
-        name: Its name.
+        name: Name of the view.
         comment: The question that it answers.
-        columns: The comments of its columns by their names, in order.
-        sql: Its query, without comments.
+        columns: Column comments by column name, in order.
+        sql: The query, without comments.
     """
 
     name: str
@@ -47,19 +47,19 @@ class View(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How a dialect writes what is not the same in all.
+    """Differences of an SQL dialect.
 
     Attributes:
-        quote: What encloses a name.
-        text: Writes a literal.
-        utc: That function of ``views.sql``: ``{0}`` is an instant.
-        local: The same; ``{1}`` is a time zone.
-        micros: The same; ``{0}`` is an instant.
-        instant: The same; ``{0}`` is microseconds.
-        path: What FROM names a Delta table by that lies at a place; ``{0}`` is the place as a
-            literal, ``{1}`` as a name; empty: it reads tables that have names only.
-        comments_inline: Whether CREATE VIEW takes the comments; else they are statements.
-        constraints: Whether keys and tags are written, which Unity Catalog has.
+        quote: Quote character of names.
+        text: Returns a text as a literal.
+        utc: Template of the function ``utc`` of ``views.sql``. ``{0}`` is a timestamp.
+        local: Template of ``local``. ``{0}`` is a timestamp, ``{1}`` a time zone.
+        micros: Template of ``micros``. ``{0}`` is a timestamp.
+        instant: Template of ``instant``. ``{0}`` is a number of microseconds.
+        path: Template of a Delta table by its location, which is ``{0}`` as a literal and ``{1}``
+            as a name. Empty: the dialect reads only tables with names.
+        comments_inline: Whether CREATE VIEW contains the comments instead of statements for them.
+        constraints: Whether to write keys and tags of Unity Catalog.
     """
 
     quote: str
@@ -73,7 +73,7 @@ class Dialect:
     constraints: bool = False
 
     def name(self, *parts: str) -> str:
-        """A name of one or several parts."""
+        """Return a quoted name of one or several parts."""
         return identifier(*parts, quote=self.quote)
 
 
@@ -102,7 +102,7 @@ DIALECTS: Final = {
 
 @lru_cache
 def views() -> tuple[View, ...]:
-    """All views, those that others read before them."""
+    """Return all views, each after the views that it reads."""
     text = resources.files(__package__).joinpath("views.sql").read_text("utf-8")
     return tuple(
         View(name, " ".join(about.replace("-- ", "").split()), dict(_columns(sql)), _query(sql))
@@ -111,7 +111,7 @@ def views() -> tuple[View, ...]:
 
 
 def _expanded(sql: str) -> str:
-    """Return the file with the texts that other modules have for it."""
+    """Return the file with the SQL that other modules provide."""
     texts = {
         "hours": _HOURS,
         "stretches": incidents.stretches(),
@@ -153,13 +153,13 @@ def _columns(sql: str) -> Iterator[tuple[str, str]]:
 def statements(
     dialect: Dialect, schema: str, place: Callable[[tables.Table], str], zone: str
 ) -> Iterator[str]:
-    """The statements, without semicolons; they may be run again.
+    """Yield the idempotent statements, without semicolons.
 
     Args:
         dialect: One of ``DIALECTS``.
-        schema: Schema of the views, with its catalog before a dot if it is not the current one.
-        place: What FROM names a table of gold by.
-        zone: IANA name of the time zone of local instants.
+        schema: Schema of the views. The catalog is a prefix unless it is the current catalog.
+        place: Returns the SQL name of a gold table.
+        zone: IANA name of the time zone of local timestamps.
     """
     within = schema.split(".")
     yield f"CREATE SCHEMA IF NOT EXISTS {dialect.name(*within)}"
@@ -192,7 +192,7 @@ def _created(view: View, dialect: Dialect, known: Mapping[str, str], zone: str) 
 
 
 def key(table: tables.Table) -> tuple[str, ...]:
-    """The columns of a table's primary key; empty: it has none, since some may be null."""
+    """Return the primary key columns of a table; empty if a key column can be null."""
     if table not in tables.HOURS:
         return ()
     required = {column.name for column in table.columns if not column.nullable}
@@ -200,7 +200,7 @@ def key(table: tables.Table) -> tuple[str, ...]:
 
 
 def _keys(dialect: Dialect, place: Callable[[tables.Table], str]) -> Iterator[str]:
-    """Informational keys of the tables; they are not enforced."""
+    """Yield statements for informational keys, which are not enforced."""
     keys = {table: ", ".join(map(dialect.name, key(table))) for table in tables.HOURS}
     for table in filter(key, tables.HOURS):
         yield f"ALTER TABLE {place(table)} DROP PRIMARY KEY IF EXISTS CASCADE"
@@ -216,7 +216,7 @@ def _keys(dialect: Dialect, place: Callable[[tables.Table], str]) -> Iterator[st
 def _tags(
     dialect: Dialect, place: Callable[[tables.Table], str], known: Mapping[str, str]
 ) -> Iterator[str]:
-    """Tags of columns with names of people: of tables, then of views."""
+    """Yield statements for tags of columns with personal names, tables before views."""
     for table in tables.GOLD:
         for column in filter(_PERSONAL.get, table.column_names):
             altered = f"ALTER TABLE {place(table)} ALTER COLUMN {dialect.name(column)}"

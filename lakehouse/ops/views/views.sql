@@ -1,16 +1,16 @@
--- The views of gold, for every engine: render.py makes statements of them.
+-- Views of gold for every engine. render.py turns them into statements.
 --
 -- The first lines of a view are its name and its comment. A line of the last SELECT has one or more columns, then their comments.
--- {gold.topics} is a table of gold, {verdicts} a view of this file. utc(x) and local(x) are an instant as a clock shows
--- it, micros(x) is it in microseconds since 1970, instant(x) the way back; x has no parentheses. {hours} is when a row's
--- hour is.
--- Unknown is NULL, never zero. state_of[x; y] is the state of a row: its column x is the observed share in percent, and
--- it is bad if y is above zero. core/observed_share.py has the thresholds.
+-- {gold.topics} is a gold table, {verdicts} a view of this file. utc(x) and local(x) convert a timestamp to clock time,
+-- micros(x) to microseconds since 1970, and instant(x) converts microseconds to a timestamp. x has no parentheses.
+-- {hours} inserts the columns of a row's hour.
+-- Unknown is NULL, never zero. state_of[x; y] is the state of a row: column x is the coverage in percent, and the state
+-- is bad if y is above zero. core/observed_share.py contains the thresholds.
 
 -- VIEW verdicts
--- Was each objective met? The newest statement of each objective, subject and period, as jmxlake sla published it.
--- The true attainment is between low and high. A subject has one row with is_of_week per week: the last of the
--- objective's own periods that ended with it. Statements and views may have different time zones.
+-- Published verdicts of objectives: the newest SLO result of each objective, subject and period (jmxlake slo publish).
+-- The true attainment is between low and high. A subject has one row with is_of_week per week: the objective's last
+-- period that ended with the week. SLO results and views can have different time zones.
 SELECT
     cluster, objective, -- Kafka cluster id | name of the objective
     topic, -- topic, of objectives on topics
@@ -19,7 +19,7 @@ SELECT
     client_id, -- client id, of objectives on clients
     consumer_group, -- consumer group, of objectives on groups
     source, -- broker, controller or client that is read, of objectives on sources
-    period_kind AS period, -- 1w: an ISO week, else span
+    period_kind AS period, -- 1w: an ISO week, otherwise span
     subject, -- every name of the subject
     utc(period_start) AS from_utc, utc(period_end) AS to_utc, -- start of the period, UTC | end of the period, UTC
     local(period_start) AS from_local, local(period_end) AS to_local, -- start, local time | end, local time
@@ -59,8 +59,8 @@ FROM (
 WHERE place = 1
 
 -- VIEW topic_hours
--- When was a topic unavailable: any partition under its min ISR or without a leader? A row for each topic and hour;
--- minutes in which several partitions were count once. NULL: it was not read.
+-- Unavailability of topics: partitions under min ISR or without a leader. One row per topic and hour. Minutes with
+-- several such partitions count once. NULL: no data.
 SELECT
     cluster, topic, -- Kafka cluster id | topic
     {hours}
@@ -83,7 +83,7 @@ WHERE is_out OR is_under OR is_leaderless
 GROUP BY cluster, topic, date, hour
 
 -- VIEW topic_days
--- Days with an unavailable topic: sums of topic_hours by day of the local time zone.
+-- Days with an unavailable topic: sums of topic_hours by local day.
 SELECT
     cluster, topic, -- Kafka cluster id | topic
     CAST(hour_local AS DATE) AS day_local, -- day, local time
@@ -102,8 +102,8 @@ FROM {topic_hours}
 GROUP BY cluster, topic, CAST(hour_local AS DATE)
 
 -- VIEW topic_weeks
--- ISO weeks with an unavailable topic: sums of topic_hours by week of the local time zone. A week without hours is zero
--- if the objective min-isr was observed.
+-- ISO weeks with an unavailable topic: sums of topic_hours by local week. A week without hours is zero if the objective
+-- min-isr was observed.
 WITH stated AS (
     SELECT cluster, topic, week_local, max(unknown_minutes) AS unknown_minutes,
         min(observed_percent) AS observed_percent,
@@ -131,8 +131,8 @@ FROM (
 GROUP BY cluster, topic, week_local
 
 -- VIEW min_isr_incidents
--- When was which partition under its min ISR or without a leader? A row for each stretch without a break, joined
--- over hours and over the brokers that reported it.
+-- Partitions under min ISR or without a leader. One row per interval without a break, joined over hours and over the
+-- brokers that reported it.
 WITH stretches AS (
     SELECT {stretches} FROM {gold.incidents}
     WHERE metric IN ('kafka.partition.under_min_isr', 'kafka.partition.leaderless') AND partition_id IS NOT NULL),
@@ -151,9 +151,9 @@ SELECT
 FROM clocked
 
 -- VIEW events
--- Events of a week with their likely causes. A row for each event: incidents of partitions whose starts follow each
--- other closely, or all incidents of a kind and subject in an ISO week. The view does not read bronze.events, so it
--- does not show a restart between two readings, or which restarts are one rolling restart.
+-- Events of a week with their likely causes. One row per event: partition incidents that started within a short time,
+-- or all incidents of a kind and subject in an ISO week. The view does not read bronze.events, so it does not show
+-- restarts between two scrapes, or rolling restarts.
 WITH stretches AS (
     SELECT {stretches_of_weeks} FROM {gold.incidents}),
 slacks AS (
@@ -206,8 +206,8 @@ clocked AS (
 SELECT
     named AS cluster, monday AS week_local, -- Kafka cluster id | Monday of its ISO week, local time
     kind, -- availability, throttling, loss, tiered, consumer_lag, latency, errors, replication or other
-    of_kind AS what, -- kind of request, copy or delete, else the metric; NULL: nothing further
-    only_topic AS topic, -- topic that it is of; NULL: it is of several, or of none
+    of_kind AS what, -- type of request, copy or delete, otherwise the metric; NULL: no detail
+    only_topic AS topic, -- topic; NULL: several topics or none
     of_user AS user_name, of_client AS client_id, -- authenticated principal | client id
     of_group AS consumer_group, of_source AS source, -- consumer group | broker, controller or client
     coalesce(nullif(concat_ws(', ', 'topic ' || only_topic, several, 'user ' || of_user, 'client id ' || of_client,
@@ -223,8 +223,8 @@ SELECT
 FROM clocked
 
 -- VIEW throttled_clients
--- Which client was throttled by a quota, and when? A row for each client, kind of request and hour in which it was,
--- over all brokers. An hour without a row may be good or not observed: sources_seen has the observed time.
+-- Client throttling by quotas. One row per client, request type and hour with throttling, over all brokers. An hour
+-- without a row can be good or not observed: sources_seen contains the observed time.
 SELECT
     cluster, -- Kafka cluster id
     user_name, -- authenticated principal; NULL: the quota has no user
@@ -240,8 +240,8 @@ FROM {gold.clients}
 WHERE metric LIKE 'kafka.client.%.throttle_time' AND affected_high_us > 0
 
 -- VIEW client_weeks
--- ISO weeks with a throttled client: sums of throttled_clients by week of the local time zone. A week without hours is
--- zero if its objective was observed.
+-- ISO weeks with a throttled client: sums of throttled_clients by local week. A week without hours is zero if its
+-- objective was observed.
 SELECT
     cluster, user_name, client_id, -- Kafka cluster id | authenticated principal | client id
     request, week_local, -- produce, fetch, request or controller_mutation | Monday of the week, local time
@@ -264,7 +264,7 @@ FROM (
 GROUP BY cluster, user_name, client_id, request, week_local
 
 -- VIEW consumer_groups
--- How far was a consumer group behind in a topic? A row for each group, topic and hour.
+-- Lag of consumer groups. One row per group, topic and hour.
 SELECT
     cluster, consumer_group, topic, -- Kafka cluster id | consumer group | topic
     {hours}
@@ -283,8 +283,8 @@ SELECT
 FROM {gold.consumer_lag}
 
 -- VIEW lost_records
--- Which records expired before a consumer group read them? A row for each group, partition and hour; offsets of
--- transaction markers and aborted records are included.
+-- Records that expired before a consumer group read them. One row per group, partition and hour. Offsets of transaction
+-- markers and aborted records are included.
 SELECT
     cluster, consumer_group, topic, -- Kafka cluster id | consumer group | topic
     partition_id, -- partition; NULL: all beyond the limit of the agent
@@ -298,8 +298,7 @@ SELECT
 FROM {gold.lost_offsets}
 
 -- VIEW tier_lag
--- How much of a topic waits for its copy to the remote tier, or for its deletion there? A row for each topic, way and
--- hour.
+-- Upload and deletion lag of tiered topics. One row per topic, direction and hour.
 SELECT
     cluster, topic, way, -- Kafka cluster id | topic | upload or deletion
     {hours}
@@ -317,8 +316,8 @@ FROM (
 GROUP BY cluster, topic, way, date, hour
 
 -- VIEW tier_lag_weeks
--- ISO weeks in which a topic's tiered storage was behind: sums of tier_lag by week of the local time zone. A week
--- without hours is zero if its objective was observed.
+-- ISO weeks with tiered-storage lag of a topic: sums of tier_lag by local week. A week without hours is zero if its
+-- objective was observed.
 SELECT
     cluster, topic, way, -- Kafka cluster id | topic | upload or deletion
     week_local, -- Monday of the week, local time
@@ -342,7 +341,7 @@ FROM (
 GROUP BY cluster, topic, way, week_local
 
 -- VIEW remote_reads
--- How much was read from the remote tier? A row for each topic and hour.
+-- Reads from remote storage. One row per topic and hour.
 SELECT
     cluster, topic, -- Kafka cluster id | topic
     {hours}
@@ -354,8 +353,8 @@ WHERE metric LIKE 'kafka.topic.remote_fetch.%'
 GROUP BY cluster, topic, date, hour
 
 -- VIEW traffic
--- How much was written to a topic, and read of it? A row for each topic and hour, as its brokers count it. Time
--- in which they were not read is not included: sources_seen has that time.
+-- Traffic of topics, as counted by brokers. One row per topic and hour. Time that was not observed is not included:
+-- sources_seen contains that time.
 SELECT
     cluster, topic, -- Kafka cluster id | topic
     {hours}
@@ -369,8 +368,8 @@ WHERE metric IN ('kafka.topic.messages_in', 'kafka.topic.bytes_in', 'kafka.topic
 GROUP BY cluster, topic, date, hour
 
 -- VIEW answers
--- How many answers of a broker were errors, and which? A row for each broker, kind of request, error and hour; an
--- answer is counted for each partition in it. The error NONE is a success.
+-- Responses of brokers by error. One row per broker, request type, error and hour. A response counts once per partition
+-- in it. The error NONE is a success.
 SELECT
     cluster, source, -- Kafka cluster id | broker
     split_part(metric, '.', 3) AS request, -- produce or fetch
@@ -381,7 +380,7 @@ FROM {gold.labelled}
 WHERE metric IN ('kafka.broker.produce.answers', 'kafka.broker.fetch.answers') AND increase > 0
 
 -- VIEW metrics
--- Values of every metric, with your own. A row for each metric, source, labels and hour.
+-- Values of every metric, including your own metrics. One row per metric, source, labels and hour.
 SELECT
     cluster, metric, source, -- Kafka cluster id | metric, as bronze.metric_definitions explains it | source
     labels, -- key=value by key; NULL: the sum over every label of the source
@@ -401,10 +400,10 @@ FROM (
 WHERE series_seen_us > 0
 
 -- VIEW outcomes
--- How did reading go? A row for each source, family of metrics, outcome and hour.
+-- Outcomes of scrapes. One row per source, metric family, outcome and hour.
 SELECT
     cluster, source, family, -- Kafka cluster id | broker, controller or client | family of metrics
-    outcome, -- ok, or why there is no reading
+    outcome, -- ok, or why the scrape failed
     {hours}
     outcome_us / 6e7 AS minutes, -- minutes that the outcome covers
     scrapes AS attempts, -- attempts to read it
@@ -412,8 +411,8 @@ SELECT
 FROM {gold.coverage}
 
 -- VIEW sources_seen
--- Which broker, controller or client was not observed, and when? A row for each source, family of metrics and hour in
--- which it existed. An hour in which no source of the cluster was read has no row.
+-- Coverage of brokers, controllers and clients. One row per source, metric family and hour in which the source existed.
+-- An hour without any scrape of the cluster has no row.
 WITH hours AS (
     SELECT DISTINCT cluster, date, hour, micros(hour) AS start_us FROM {gold.coverage}),
 newest AS (
@@ -454,7 +453,7 @@ FROM lived
 WHERE expected_us > 0
 
 -- VIEW sources_tried
--- Sources that are no longer read. A row for each source that an agent tried to read in the last week.
+-- Sources that are no longer scraped. One row per source with a scrape in the last week.
 WITH listed AS (
     SELECT cluster, source, micros(attributes_at) AS listed_us,
         max(micros(attributes_at)) OVER (PARTITION BY cluster) AS newest_us
@@ -471,8 +470,8 @@ SELECT
 FROM tried LEFT JOIN listed USING (cluster, source)
 
 -- VIEW budget_burn
--- Error budgets that burn now. Burn rates at the newest hour: at 1 a budget lasts as long as its objective's period.
--- Time that was certainly bad counts, and objectives that were stated. A row for each subject that was bad in 3 days.
+-- Current burn rates of error budgets, at the newest hour. With rate 1, a budget lasts as long as its objective's period.
+-- Only certainly bad time and published objectives count. One row per subject that was bad in the last 3 days.
 WITH bad AS (
     SELECT s.*, (micros(newest) - micros(hour)) / 3600000000 AS hours_ago
     FROM {gold.sli} s CROSS JOIN (SELECT max(hour) AS newest FROM {gold.coverage}) n
@@ -491,7 +490,7 @@ WHERE hours_ago < 72
 GROUP BY cluster, objective, topic, user_name, client_id, consumer_group, source
 
 -- VIEW week_choices
--- Weeks for a filter: each ISO week that gold has, and (last), the newest that has ended, otherwise the newest.
+-- Weeks for a filter: each ISO week in gold, and (last), which is the newest complete week, otherwise the newest week.
 WITH weeks AS (
     SELECT DISTINCT week_local FROM {outcomes}),
 named AS (
@@ -510,8 +509,7 @@ FROM (
     UNION ALL SELECT '(last)', iso_week, week_local FROM named JOIN newest USING (week_local)) c
 
 -- VIEW cluster_days
--- How was each day of a cluster? A row for each day, local time, of the ISO weeks in which it was read. NULL: nothing
--- was read of it on that day.
+-- Summary of each day of a cluster. One row per local day of the ISO weeks with scrapes. NULL: no scrape on that day.
 WITH parts AS (
     SELECT cluster, CAST(hour_local AS DATE) AS day_local, NULL AS observed,
         CASE WHEN family IN ('min_isr', 'leaders', 'metadata_log') THEN 0e0 END AS unavailable,

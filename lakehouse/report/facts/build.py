@@ -1,4 +1,4 @@
-"""The facts of a report, from gold: each section is a function of ``SECTIONS``."""
+"""Report data from gold: each section is a function in ``SECTIONS``."""
 
 import datetime as dt
 from collections.abc import Callable, Iterable, Sequence
@@ -13,17 +13,16 @@ from lakehouse.core.observed_share import FLOOR_PERCENT
 from lakehouse.core.periods import Period, iso, micros
 from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import subjects_of, window_of
-from lakehouse.report.facts.answers import shown, with_answers
-from lakehouse.report.facts.coverage import coverage
 from lakehouse.report.facts.fields import FORMAT, to_json
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.facts.key_figures.compared import with_figures
+from lakehouse.report.facts.key_figures.key_figures import with_figures
 from lakehouse.report.facts.objectives.history import WEEKS
-from lakehouse.report.facts.report_record import SECTIONS
+from lakehouse.report.facts.report_record import SECTIONS, shown, with_answers
 from lakehouse.report.facts.scope import Scope
+from lakehouse.report.facts.sections.coverage import coverage
 from lakehouse.slo.calendar.report_calendar import OF_UTC, Calendar
 from lakehouse.slo.sla_statement import Statement
-from lakehouse.slo.trends.weeks import read as read_weeks, weeks_until
+from lakehouse.slo.trends import read_weeks, weeks_until
 
 
 def facts(
@@ -36,22 +35,21 @@ def facts(
     calendar: Calendar = OF_UTC,
     min_coverage: float = FLOOR_PERCENT,
 ) -> dict[str, Any]:
-    """The facts of a report over a period, which is widened to whole windows, as JSON.
+    """Return the facts of a report as JSON; its period is widened to whole windows.
 
     Args:
         engine: Reads gold.
         objectives: The objectives.
         period: The period of the report.
-        cluster: The cluster; may be left out if the lake has one.
-        now: Nothing is expected later than this; by default this instant.
+        cluster: The cluster; optional if the lake has only one.
+        now: The present; nothing is expected later. Default: this instant.
         calendar: The time zone of weeks and of shown instants, business hours, maintenance and
             corrections.
-        min_coverage: Observed share of a question's expected time below which nothing good is
-            said, percent.
+        min_coverage: Minimum coverage for a good answer, percent.
 
     Raises:
         TableNotFoundError: There is no gold yet.
-        PeriodError: Nothing was rolled up, or the lake has several clusters.
+        PeriodError: Gold has no rollup yet, or the lake has several clusters.
     """
     window_seconds = window_of(engine)
     period = period.aligned(window_seconds)
@@ -67,7 +65,7 @@ def facts(
 
 
 def head(gold: Gold, calendar: Calendar, min_coverage: float) -> dict[str, Any]:
-    """Return what the facts start with: their format, cluster, period and floor."""
+    """Return the head of the facts: their format, cluster, period and minimum coverage."""
     (start, end), now_us = gold.period.span, gold.now_us
     week = periods.week_name(gold.period, calendar.zone)
     return {
@@ -132,10 +130,10 @@ def _scope(
 def by_time(
     gold: Gold, objectives: Sequence[Objective], promised: Sequence[Statement]
 ) -> list[Statement]:
-    """Statements on the time of all subjects in the period itself, if possible the promised ones.
+    """Return statements on the time of all subjects in the period, promised statements if possible.
 
-    Objectives over other windows, in slices, or on some subjects only are taken as objectives on
-    time; those on events have no time.
+    Objectives over other windows, in slices, or on some subjects only count as objectives on time.
+    Objectives on events have no time.
     """
     elsewhere = {one.objective.name for one in promised if one.period != gold.period}
     of_all = [one for one in objectives if one.kind == one.level and not one.match]

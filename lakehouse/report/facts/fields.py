@@ -1,7 +1,10 @@
-"""Fields of the facts' records: the figures of gold that these have, their bounds, their JSON."""
+"""Fields of the facts' records: their figures of gold, their bounds, their JSON and its keys.
 
+Declarations that name keys of a record are checked when they are imported.
+"""
+
+import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import lru_cache
 from math import fsum
 from types import UnionType
 from typing import (
@@ -19,13 +22,14 @@ from typing import (
 )
 
 from lakehouse.engines import gold_reader
+from lakehouse.report.owners import LABELS
 
 FORMAT: Final = 2
 """The ``format`` of report.json that this version writes and reads."""
 
 
 class Bounds(NamedTuple):
-    """A figure and the least and greatest that it can truly be; None: not known.
+    """A figure and its bounds; None: not known.
 
     A field ``name_us`` is three keys in JSON: ``name_us``, ``name_low_us`` and ``name_high_us``; a
     field ``name`` is ``name``, ``name_low`` and ``name_high``.
@@ -36,25 +40,25 @@ class Bounds(NamedTuple):
     high: float | None = None
 
     def times(self, factor: float | None) -> Self:
-        """All three, multiplied by a factor; None: it is not known, and so none of them is."""
+        """Return all three, multiplied by a factor; a factor of None makes all unknown."""
         if factor is None:
             return type(self)()
         return type(self)(*(None if figure is None else figure * factor for figure in self))
 
 
 class Unread(NamedTuple):
-    """For how long a source was not read, microseconds; ``is_whole``: never in its lifetime."""
+    """Unread time of a source, microseconds; ``is_whole``: it was never read."""
 
     us: int
     is_whole: bool
 
 
 NONE: Final = Bounds(0, 0, 0)
-"""The increase of a counter that surely did not rise."""
+"""The increase of a counter that certainly did not rise."""
 
 
 def to_json(value: Any) -> Any:
-    """A record, or a list of records, as report.json has it: a key for each field, in order."""
+    """Return a record, or a list of records, as JSON: a key for each field, in order."""
     if isinstance(value, list):
         return [to_json(item) for item in value]
     if not hasattr(value, "_asdict"):
@@ -70,7 +74,7 @@ def to_json(value: Any) -> Any:
 
 
 def key_of(name: str) -> str:
-    """The key of a field in JSON: ``from_`` is ``from``, which Python reserves."""
+    """Return the key of a field in JSON: ``from_`` is ``from``, which Python reserves."""
     return name.removesuffix("_")
 
 
@@ -82,7 +86,7 @@ Metrics = Mapping[str, Mapping[str, Any]]
 
 
 class Figure(Protocol):
-    """A figure of gold, as ``gold_figures`` has them."""
+    """A figure of gold, see ``gold_figures``."""
 
     @property
     def metric(self) -> str:
@@ -93,14 +97,15 @@ class Figure(Protocol):
 
 
 class Means(NamedTuple):
-    """What a field says to a reader.
+    """The meaning of a field.
 
     Attributes:
-        text: The meaning, a line without a full stop; of a nested record what its fields are of.
-        of: The figure of gold that the field is made of; None: its section computes it.
-        column: The name in CSV where it is not that of the field; of a nested record the prefix of
-            its columns, which may be empty.
-        json: The type in JSON where that of the field says less; None: that of the field.
+        text: The meaning, a line without a full stop. For a nested record the subject of its
+            fields.
+        of: The figure of gold of the field; None: its section computes it.
+        column: The name in CSV if it differs from the field's name. For a nested record the prefix
+            of its columns, which may be empty.
+        json: A more precise type in JSON. None: the type of the field.
     """
 
     text: str
@@ -134,12 +139,12 @@ UNKNOWN: Final = Means("unknown time, microseconds")
 class Declared:
     """Base of records that are only declared: another module makes their JSON.
 
-    A record can extend others: their fields come first, those of the last base before the others.
+    A record can extend others. Their fields come first, in the reverse order of the bases.
     """
 
 
 class Named(Declared):
-    """The names of a subject; those of other kinds are None."""
+    """The names of a subject; names of other kinds are None."""
 
     topic: Annotated[str | None, TOPIC]
     partition: Annotated[int | None, PARTITION]
@@ -169,7 +174,7 @@ class Column(NamedTuple):
     path: str
 
 
-@lru_cache
+@functools.cache
 def fields_of(record: Callable[..., Any]) -> Mapping[str, Field]:
     """Return the fields of a record by their keys in JSON, in order.
 
@@ -196,7 +201,7 @@ def three(name: str, text: str) -> Iterator[tuple[str, str]]:
     yield from zip(keys(name), texts, strict=True)
 
 
-@lru_cache
+@functools.cache
 def columns(record: Callable[..., Any], *names: str) -> tuple[Column, ...]:
     """Return the columns of a record in CSV.
 
@@ -226,7 +231,7 @@ def _columns(name: str, field: Field) -> Iterator[Column]:
 
 
 def nested(kind: Any) -> Callable[..., Any] | None:
-    """Return the record that a type is, or may be beside None; None: it is no record."""
+    """Return the record of a type that is a record, or a record or None; None: other types."""
     if hasattr(kind, "_fields") or (isinstance(kind, type) and issubclass(kind, Declared)):
         return kind if kind is not Bounds else None
     return next(filter(None, map(nested, _union(kind))), None)
@@ -266,7 +271,7 @@ def of_sources(
     *metrics: str,
     unread: Mapping[str, Unread] | None = None,
 ) -> list[R]:
-    """A record of every source that has one of some metrics, in the order of their names.
+    """Return a record of every source that has one of some metrics, in the order of names.
 
     Args:
         record: A named tuple whose first field is the source, see ``figures`` for the others.
@@ -285,7 +290,7 @@ def of_sources(
 
 
 def listed(found: Iterable[str], unread: Mapping[str, Unread]) -> list[str]:
-    """Return the sources of a table in order: those with figures, and those that were never read.
+    """Return the sources of a table in order: sources with figures, and sources never read.
 
     Args:
         found: Sources with figures; without any of them the table is empty.
@@ -301,33 +306,33 @@ def unknown_us(unread: Mapping[str, Unread], source: str) -> int | None:
 
 
 def total(bounds: Iterable[Bounds]) -> Bounds:
-    """A sum; a bound of it is unknown where that of a part is."""
+    """Return a sum; its bound is unknown if the bound of a part is unknown."""
     parts = zip(NONE, *bounds, strict=True)
     return Bounds(*(None if None in each else fsum(each) or 0 for each in parts))
 
 
 def duration(row: Mapping[str, Any], stem: str, absent: int | None = None) -> Bounds:
-    """The duration ``stem`` of a row and its bounds, microseconds.
+    """Return the duration ``stem`` of a row and its bounds, microseconds.
 
     Args:
         row: A row of sums.
         stem: ``affected`` for a union over series, ``series_affected`` for a sum over them.
-        absent: What a row without this duration means.
+        absent: The value for a row without this duration.
     """
     return Bounds(*(row.get(f"{stem}{bound}_us", absent) for bound in ("", "_low", "_high")))
 
 
 def per_second(row: Mapping[str, Any], time: str) -> float | None:
-    """The mean of a value over the time ``time``; None without such time."""
+    """Return the mean of a value over the time ``time``; None without such time."""
     seconds = (row.get(time) or 0) / 1e6
     return row["value_seconds"] / seconds if seconds else None
 
 
 def seconds_mean(row: gold_reader.Row) -> float:
-    """The mean of a total over the time in which any source reported it; 0 without such time.
+    """Return the mean of a total while any source reported it; 0 without such time.
 
-    Brokers that report in turns are several series in the time of one. No total was above
-    ``max_total``, so it took at least ``value_seconds / max_total`` to add up to the sum.
+    Brokers that report in turns are several series in the time of a single series. A total is at
+    most ``max_total``, so the sum needs at least ``value_seconds / max_total`` seconds.
     """
     total = row["value_seconds"] or 0.0
     seconds = (row["series_seen_us"] or 0) / 1e6 / (row["series"] or 1)
@@ -344,3 +349,61 @@ def bounds_in(row: Mapping[str, Any], name: str) -> Bounds:
 def bounds_json(name: str, value: Bounds) -> dict[str, Any]:
     """Return a field of ``Bounds`` as JSON."""
     return dict(zip(keys(name), value, strict=True))
+
+
+_OPEN_TYPES: Final = (dict, Any)
+"""Types of fields whose own keys no record declares."""
+
+
+@functools.cache
+def keys_of(record: type) -> dict[str, Any]:
+    """Return the JSON keys of a record, each with the record of its value; None: it has none."""
+    found: dict[str, Any] = dict.fromkeys(LABELS)
+    for name, (kind, _) in fields_of(record).items():
+        if kind is Bounds:
+            found |= dict.fromkeys(keys(name))
+        else:
+            found[name] = _record_of(kind)
+    return found
+
+
+def check_keys(record: type, paths: Iterable[str]) -> None:
+    """Check that dotted paths are keys of a record or of the records within it.
+
+    Raises:
+        TypeError: One is not; with its name and the record's.
+    """
+    for path in paths:
+        first, _, rest = path.partition(".")
+        if first not in keys_of(record):
+            raise TypeError(f"{record.__name__} does not have the key {first!r}")
+        if rest and (inner := keys_of(record)[first]) is not Any:
+            if inner is None:
+                raise TypeError(f"{record.__name__}.{first} does not have keys: {path!r}")
+            check_keys(inner, [rest])
+
+
+def record_at(record: Any, path: str) -> Any:
+    """Return the record of the rows at a dotted path within a record.
+
+    Raises:
+        KeyError: There is no such key.
+    """
+    for key in path.split("."):
+        record = keys_of(record)[key]
+    return record
+
+
+def metrics_of(record: type) -> Iterator[str]:
+    """Yield the metrics of gold that the fields of a record are figures of."""
+    for _, means in fields_of(record).values():
+        if means.of is not None:
+            yield from (means.of.metric, *getattr(means.of, "more", ()))
+
+
+def _record_of(kind: Any) -> Any:
+    """Return the record of a value or of the rows of a list; ``Any``: its keys are open."""
+    if kind in _OPEN_TYPES or get_origin(kind) is dict:
+        return Any
+    found = map(_record_of, get_args(kind))
+    return nested(kind) or next((one for one in found if one), None)

@@ -1,8 +1,8 @@
 """Rows of gold of one cluster and period, and their sums by subject and metric.
 
-A lead that reaches back before its window's start is in that window's upper bound. So the first
-window after a period says how much of its upper bound may lie in the period: an incident that was
-first seen just after the period may have started in it.
+A start uncertainty that exceeds its window is in that window's upper bound. So the first window
+after a period has the part of its upper bound that may be in the period: an incident that was first
+observed just after the period may have started in it.
 """
 
 from collections import defaultdict
@@ -19,15 +19,15 @@ from lakehouse.core.periods import FIRST, HOUR_US, LAST, Period, instant, micros
 from lakehouse.core.spans import overlap
 from lakehouse.core.subjects import Subject, expected_us, with_ends
 from lakehouse.engines import gold_reader
-from lakehouse.engines.completeness import Incomplete, incomplete
 from lakehouse.engines.engine import Engine, ask
 from lakehouse.engines.gold_reader import GoldRows, Row, before_window, is_one_of, is_same, summed
 from lakehouse.engines.relation import Relation, select
 from lakehouse.errors import PeriodError, TableNotFoundError
+from lakehouse.rollup.completeness import Incomplete, incomplete
 from lakehouse.rollup.lake_catalogues import families_of
 from lakehouse.slo import attainment
+from lakehouse.slo.counters.uncounted import UncountedTime
 from lakehouse.slo.sla_statement import Statement
-from lakehouse.slo.uncounted import UncountedTime
 from lakehouse.tables import Table
 
 _MOST_CHANGES: Final = 10_000
@@ -49,10 +49,10 @@ _UPPER_BOUNDS: Final = {
     "series_affected_high_us": ("series_before_us", "series_affected_us"),
     "behind_high_us": ("before_us", "behind_us"),
 }
-"""Upper bounds, each with the part of it that lies before its window, and the time seen."""
+"""Upper bounds, each with its part before its window, and the observed time."""
 
 SEEN: Final = 0.95
-"""Share of a window that must have been seen, so that its figure stands for all of it."""
+"""Minimum observed share of a window, so that its figure is valid for all of it."""
 
 _EVER: Final = Period(FIRST, LAST)
 _ZERO: Final[Row] = {"series_affected_us": 0, "series_affected_low_us": 0}
@@ -66,8 +66,8 @@ class Gold:
         engine: Reads gold.
         period: Whole windows.
         window_seconds: Length of the finest windows.
-        subjects: The cluster's subjects, past ones too.
-        now_us: Nothing is expected later than this.
+        subjects: The cluster's subjects, including past subjects.
+        now_us: The present; nothing is expected later.
     """
 
     engine: Engine
@@ -97,15 +97,15 @@ class Gold:
         ]
 
     def is_incomplete(self, table: Table) -> bool:
-        """Whether a table lacks rows of hours of the period."""
+        """Return True if a table lacks rows of hours of the period."""
         return any(one.table == table.name for one in self.incomplete)
 
     def within(self, period: Period) -> Self:
-        """The same cluster's rows in another period."""
+        """Return the same cluster's rows in another period."""
         return replace(self, period=period, _cache={})
 
     def window(self, at_us: int, length_us: int) -> Self:
-        """The same cluster's rows of a window; made once."""
+        """Return the same cluster's rows of a window; computed once."""
         key = ("window", str(at_us), str(length_us))
         if key not in self._cache:
             self._cache[key] = self.within(Period.of((at_us, at_us + length_us)))
@@ -113,7 +113,7 @@ class Gold:
 
     @cached_property
     def uncounted_time(self) -> UncountedTime:
-        """When counters of sources may have risen by counts that no reading shows."""
+        """Time in which counters of sources may have risen by counts that no reading shows."""
         lived = attainment.lifetimes(self.subjects, min(micros(self.period.end), self.now_us))
         return UncountedTime(self.rows, [self.cluster], self.period, lived)
 
@@ -122,7 +122,7 @@ class Gold:
         return families_of(self.engine)
 
     def families(self, metric: str) -> frozenset[str]:
-        """The families that read a metric, by the catalogues of the lake and the shipped one."""
+        """Return the families that read a metric, by the lake's and the shipped catalogue."""
         return self._families.get(metric, frozenset())
 
     @property
@@ -132,7 +132,7 @@ class Gold:
         return frozenset().union(*own)
 
     def expected(self, kind: str) -> list[tuple[Subject, int]]:
-        """The subjects of a kind, and how long each existed in the period, microseconds."""
+        """Return the subjects of a kind, and their expected time in the period, microseconds."""
         return [
             (subject, expected_us(subject, end_us, self.period, self.now_us))
             for subject, end_us in with_ends(self.subjects)
@@ -140,23 +140,23 @@ class Gold:
         ]
 
     def concerns(self, row: Row, objectives: Sequence[Objective]) -> bool:
-        """Whether one of some objectives is on the group of a row; without objectives all are."""
+        """Return True if an objective is on the group of a row, or if there are no objectives."""
         names = {"cluster": self.cluster, "group": row["consumer_group"]}
         return not objectives or any(one.matches(names) for one in objectives)
 
     def statements(self, objectives: Sequence[Objective], **options: Any) -> list[Statement]:
-        """Statements on the cluster's subjects over the period; see ``attainment.Options``."""
+        """Return the statements on the cluster over the period; see ``attainment.Options``."""
         how = attainment.Options(window_seconds=self.window_seconds, **options)
         return attainment.read(
             self.engine, objectives, self.period, self.now_us, self.subjects, how
         )
 
     def ask(self, sql: str, **relations: Relation) -> list[Row]:
-        """The rows of a SELECT over relations, which it names in braces."""
+        """Return the rows of a SELECT over relations, which it names in braces."""
         return self.rows.ask(sql, **relations)
 
     def sums(self, table: Table, metrics: Sequence[str] = ()) -> list[Row]:
-        """A table summed over the period, in the order of its keys; queried once.
+        """Return a table summed over the period, in the order of its keys; queried once.
 
         Args:
             table: The table.
@@ -168,18 +168,18 @@ class Gold:
         return list(self._cache[key])
 
     def by_subject(self, table: Table, metrics: Sequence[str] = ()) -> Sums:
-        """Sums of a table by subject (its name, or a tuple of names) and metric."""
+        """Return sums of a table by subject (its name, or a tuple of names) and metric."""
         return by_subject(table, self.sums(table, metrics))
 
     def raised(self, table: Table, metrics: Sequence[str] = ()) -> Sums:
-        """The same; upper bounds include what was first seen just after the period."""
+        """Return sums by subject; upper bounds include bad time observed just after the period."""
         return by_subject(table, self.with_later(table, self.sums(table, metrics)))
 
     def with_later(self, table: Table, rows: Sequence[Row]) -> list[Row]:
-        """Rows of sums; upper bounds include what was first seen just after the period.
+        """Return rows of sums; upper bounds include bad time observed just after the period.
 
-        Gold has no row of a partition that was zero all the time; here it has one if it was bad
-        then.
+        Gold has no row of a partition that was always zero. Here it has a row if it was bad just
+        after the period.
         """
         key = itemgetter(*table.keys[1:])
         later, raised = {key(row): row for row in self.seen_later(table)}, []
@@ -190,7 +190,7 @@ class Gold:
         return raised + [_ZERO | row for row in later.values() if table is tables.PARTITIONS]
 
     def seen_later(self, table: Table) -> list[Row]:
-        """How much of upper bounds was first seen just after the period, where it is above 0."""
+        """Return the part of upper bounds that was observed just after the period, if not 0."""
         key = ("seen_later", table.name)
         if key not in self._cache:
             self._cache[key] = self._seen_later(table)
@@ -220,13 +220,13 @@ class Gold:
         only: str = "true",
         keys: Sequence[str] | None = None,
     ) -> list[Row]:
-        """A table summed per window of a length and keys; ``window_start`` in microseconds.
+        """Return a table summed per window of a length and keys; ``window_start`` in microseconds.
 
         Args:
             table: The table.
             seconds: Length of the windows.
             metrics: The metrics; by default all.
-            only: Which rows, as a condition on ``r``.
+            only: The condition on a row ``r``.
             keys: Columns to group by; by default the keys of the table.
         """
         size = seconds * 1_000_000
@@ -238,7 +238,7 @@ class Gold:
     def by_week(
         self, table: Table, weeks: Sequence[Period], metrics: Sequence[str] = ()
     ) -> list[list[Row]]:
-        """A table summed in each of some consecutive weeks; as ``sums`` is in the period.
+        """Return a table summed in each of some consecutive weeks, like ``sums`` in the period.
 
         Args:
             table: The table.
@@ -257,7 +257,7 @@ class Gold:
         return list(found.values())
 
     def _moved(self, rows: Relation, table: Table, start: str, only: str = "true") -> Relation:
-        """Rows of a table in other windows."""
+        """Return rows of a table in other windows."""
         names = (f"r.{name} AS {name}" for name in table.column_names if name != table.start)
         return select(
             f"SELECT {start} AS window_start, {', '.join(names)} FROM {{rows}} r WHERE {only}",
@@ -265,19 +265,19 @@ class Gold:
         )
 
     def whole(self, table: Table) -> Relation:
-        """Rows of hours if the period is made of hours, else of its finest windows.
+        """Return rows of hours if the period is whole hours, otherwise of its finest windows.
 
-        Stretches are cut off at the period's ends.
+        Intervals are cut at the period's ends.
         """
         are_stretches = table in (tables.INCIDENTS, tables.READINGS)
         return self._of_cluster(self._stretches if are_stretches else self.rows.whole, table)
 
     def hours(self, table: Table) -> Relation:
-        """Rows of the table itself, mostly of hours."""
+        """Return rows of the table itself, mostly of hours."""
         return self._of_cluster(self.rows.hours, table)
 
     def finest(self, table: Table) -> Relation:
-        """Rows of the finest windows."""
+        """Return rows of the finest windows."""
         return self._of_cluster(self.rows.windows, table)
 
     def _summed(
@@ -298,7 +298,7 @@ class Gold:
         return rows
 
     def _stretches(self, table: Table, period: Period) -> Relation:
-        """Stretches of hours, cut off at the ends of a period of windows."""
+        """Return intervals of hours, cut at the ends of a period of windows."""
         start, end = micros(period.start), micros(period.end)
         rows = self.rows.hours(table, Period(instant(start // HOUR_US * HOUR_US), period.end))
         if gold_reader.is_hourly(period):
@@ -315,7 +315,7 @@ class Gold:
         return select(f"SELECT {names} FROM {{rows}} r WHERE r.ended_at > {start}", rows=rows)
 
     def check_stretches(self) -> None:
-        """Check that gold has the stretches of the period; b88afb5 and older did not write them.
+        """Check that gold has the intervals of the period; b88afb5 and older did not write them.
 
         Raises:
             PeriodError: They are missing in an hour with coverage.
@@ -344,14 +344,14 @@ class Gold:
         """Rows of bronze/events in the period; None: they cannot be read."""
         try:
             return self.hours(tables.EVENTS)
-        except TableNotFoundError:  # an older lake, or no access to bronze; else the doctor says so
+        except TableNotFoundError:  # an older lake, or no access; doctor reports other causes
             return None
 
     def changes(self) -> tuple[list[Row], dict[str, int]]:
-        """Changes (rows of bronze/events), oldest first; and how many of each kind are left out.
+        """Return changes (rows of bronze/events), oldest first, and the number omitted by kind.
 
-        A rolling restart has an election for each partition, and a rebalance moves thousands;
-        neither must displace rare changes.
+        A rolling restart has an election for each partition, and a rebalance moves thousands.
+        Rare changes must stay in the list.
         """
         if (rows := self.events) is None:
             return [], {}
@@ -375,7 +375,7 @@ class Gold:
 
 
 def by_subject(table: Table, rows: Sequence[Row]) -> Sums:
-    """Rows by subject (its name, or a tuple of names) and metric."""
+    """Return rows by subject (its name, or a tuple of names) and metric."""
     by_subject: Sums = defaultdict(lambda: defaultdict(dict))
     subject = itemgetter(*(key for key in table.keys if key not in {"cluster", "metric"}))
     for row in rows:
@@ -384,6 +384,6 @@ def by_subject(table: Table, rows: Sequence[Row]) -> Sums:
 
 
 def attribute(subject: Subject, metric: str) -> int | None:
-    """A whole number that describes a subject; None: not reported."""
+    """Return a whole number that describes a subject; None: not reported."""
     value = subject.attributes.get(metric)
     return None if value is None else int(value)

@@ -1,21 +1,41 @@
-"""Figures of gold that a field of a record can be made of: ``Means(text, Max(METRIC))``.
+"""Figures of gold for fields of records (``Means(text, Max(METRIC))``), and counters with bounds.
 
-Each has one method, ``figure``, from sums of gold of one subject, by metric. They are no tuples:
-typing takes two annotations for one if they are equal, as tuples of different types can be.
+Each class of figures has one method, ``figure``. It takes the sums of one subject by metric. The
+classes are not tuples, because typing treats two equal annotations as one, and tuples of different
+types can be equal.
+
+The reading after an increase of a counter shows it. The first reading of a period can contain
+counts from before the period, and the first reading after the period contains its last counts. So
+the low bound leaves out the windows of first readings, and the high bound adds the window after the
+period. Where counts can be lost (see ``slo.counters.uncounted``) there is no high bound: "at
+least".
 """
 
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from math import fsum
+from operator import itemgetter
+from typing import ClassVar, Final, TypeVar
 
+from lakehouse import tables
+from lakehouse.core.metrics import families
+from lakehouse.core.periods import HOUR_US
+from lakehouse.core.spans import Span, length, without
+from lakehouse.engines.gold_reader import Row, is_one_of
 from lakehouse.report.facts.fields import (
     NONE,
     Bounds,
     Known,
     Metrics,
+    Unread,
     duration,
     per_second,
     total,
 )
+from lakehouse.report.facts.gold import Gold, Sums, by_subject
+from lakehouse.slo import attainment
+from lakehouse.slo.counters.uncounted import Uncounted
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +65,14 @@ class _OfColumn:
 
 @dataclass(frozen=True, slots=True)
 class Max(_OfColumn):
-    """The greatest value of a gauge."""
+    """The maximum of a gauge."""
 
     column: ClassVar[str] = "value_max"
 
 
 @dataclass(frozen=True, slots=True)
 class Min(_OfColumn):
-    """The least value of a gauge."""
+    """The minimum of a gauge."""
 
     column: ClassVar[str] = "value_min"
 
@@ -116,8 +136,8 @@ class Rise:
 
     Attributes:
         metric: The counter.
-        beside: A metric of the same scrapes: without a row of a counter the increase is 0 where
-            this metric was read. None: it is not known.
+        beside: A metric of the same scrapes: without a row of a counter the increase is 0 if this
+            metric was read. None: unknown.
         more: Further counters, whose increases are added.
     """
 
@@ -151,3 +171,125 @@ class Increase:
 def _increase(rows: Metrics, metric: str) -> Bounds:
     row = rows.get(metric) or {}
     return Bounds(*(row.get(f"increase{bound}") for bound in ("", "_low", "_high")))
+
+
+BROKERS: Final = ("broker-", "cluster-")
+"""Sources that report of partitions: brokers, and a cluster that is read as a whole."""
+
+CONTROLLERS: Final = ("controller-",)
+K = TypeVar("K", bound=Hashable)
+
+
+def unread(gold: Gold, metric: str, sources: tuple[str, ...] = BROKERS) -> dict[str, list[Span]]:
+    """Return the time in which a metric's family was not read, by source; empty: never read."""
+    stretches: dict[str, list[Span]] = {}
+    for row in gold.ask(
+        "SELECT r.source, r.outcome, r.started_at, r.ended_at FROM {rows} r "
+        f"WHERE {is_one_of('r.family', sorted(families(metric)))}",
+        rows=gold.whole(tables.READINGS),
+    ):
+        own = stretches.setdefault(row["source"], [])
+        if row["outcome"] == "ok":
+            own.append((row["started_at"], row["ended_at"]))
+    if not stretches:
+        return {}
+    start, end = gold.period.span
+    return {
+        source: without((max(start, first), last), stretches.get(source, []))
+        for one in attainment.lifetimes(gold.subjects, min(end, gold.now_us))
+        if (source := str(one.subject.source)).startswith(sources)
+        for first, last in one.spans
+    }
+
+
+def unread_times(
+    gold: Gold, *metrics: str, sources: tuple[str, ...] = BROKERS
+) -> dict[str, Unread]:
+    """Return the unread time of each source, for the first of some metrics with an agent."""
+    start, end = gold.period.span
+    lived: defaultdict[str, int] = defaultdict(int)
+    for one in attainment.lifetimes(gold.subjects, min(end, gold.now_us)):
+        lived[str(one.subject.source)] += length(
+            (max(start, first), last) for first, last in one.spans
+        )
+    for metric in metrics:
+        if away := unread(gold, metric, sources):
+            times = {source: length(spans) for source, spans in away.items()}
+            return {one: Unread(us, 0 < us == lived[one]) for one, us in times.items()}
+    return {}
+
+
+def uncounted(gold: Gold, metric: str, source: str | None = None) -> list[Uncounted]:
+    """Return the hidden time of a counter, for a source or every source with the counter."""
+    found = gold.uncounted_time.of(gold.families(metric))
+    return [own for (_, name), own in found.items() if source in {None, name}]
+
+
+def hidden_spans(gold: Gold, metric: str) -> list[Span]:
+    """Return the spans in which a counter of any source may have hidden counts."""
+    return [span for own in uncounted(gold, metric) for span in own.spans]
+
+
+def nothing(gold: Gold, metric: str, source: str | None = None) -> Bounds:
+    """Return the increase of a counter that was read and has no row: 0, or at least 0."""
+    hides = any(own.spans for own in uncounted(gold, metric, source))
+    return NONE._replace(high=None) if hides else NONE
+
+
+def counted(
+    gold: Gold, table: tables.Table, metrics: Sequence[str], key: Callable[[Row], K]
+) -> dict[K, Bounds]:
+    """Return increases of counters and their bounds, summed by a key of their rows."""
+    parts: defaultdict[K, list[Bounds]] = defaultdict(list)
+    for row, bounds in _bounds(gold, table, metrics):
+        parts[key(row)].append(bounds)
+    return {one: total(own) for one, own in parts.items()}
+
+
+def with_bounds(gold: Gold, table: tables.Table) -> Sums:
+    """Return sums by subject and metric; counters have ``increase_low`` and ``increase_high``.
+
+    ``no_increase`` is the increase of a counter of the same family and source without a row. A
+    counter that rose only just after the period also has a row.
+    """
+    key = itemgetter(*table.keys[1:])
+    sums = gold.sums(table)
+    counters = {(row["metric"], row.get("source")) for row in sums}
+    none = {one: nothing(gold, *one) for one in counters}
+    rows = {key(row): row | {"no_increase": none[row["metric"], row.get("source")]} for row in sums}
+    for row, (value, low, high) in _bounds(gold, table):
+        own = rows.get(key(row), row)
+        rows[key(row)] = own | {"increase": value, "increase_low": low, "increase_high": high}
+    return by_subject(table, list(rows.values()))
+
+
+def _bounds(
+    gold: Gold, table: tables.Table, metrics: Sequence[str] = ()
+) -> list[tuple[Row, Bounds]]:
+    """Return every row of a counter in or just after the period, with its increase's bounds."""
+    start, end = gold.period.span
+    # Gold keeps finest windows for a time only.
+    kept = gold.rows.are_kept(gold.period.start.date())
+    size = gold.window_seconds * 1_000_000 if kept else HOUR_US
+    key = itemgetter(*table.keys[1:])
+
+    def of_window(at: int) -> Mapping[tuple[str, ...], Row]:
+        rows = gold.window(at, size).sums(table, metrics)
+        return {key(row): row for row in rows if row["increase"] is not None}
+
+    whole = {key(row): row for row in gold.sums(table, metrics) if row["increase"] is not None}
+    after = of_window(end)
+    windows = {start: of_window(start)}
+    found, lacks_hours = [], gold.is_incomplete(table)
+    for one, row in {**after, **whole}.items():
+        value = whole[one]["increase"] if one in whole else 0.0
+        hidden = uncounted(gold, row["metric"], row.get("source"))
+        late = (own.first_us for own in hidden if own.first_us is not None)
+        firsts = {start, *(at - (at - start) % size for at in late)}
+        for at in firsts - windows.keys():
+            windows[at] = of_window(at)
+        low = value - fsum(windows[at].get(one, {}).get("increase", 0.0) for at in firsts)
+        more = after[one]["increase"] if one in after else 0.0
+        is_open = lacks_hours or not hidden or any(own.spans for own in hidden)
+        found.append((row, Bounds(value, max(0.0, low), None if is_open else value + more)))
+    return found

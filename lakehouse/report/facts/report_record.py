@@ -1,55 +1,62 @@
-"""The record of report.json, the functions of its sections, and the questions they answer."""
+"""The record of report.json, the functions of its sections, and the questions that these answer."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Any, Final, NamedTuple
 
 from lakehouse.core.periods import iso
+from lakehouse.report import evidence
 from lakehouse.report.evidence import Evidence, Question
-from lakehouse.report.facts import coverage as coverage_, storage
-from lakehouse.report.facts.coverage import Coverage, detection_floor_us, rejected
+from lakehouse.report.facts import fields
 from lakehouse.report.facts.events.event_records import Event, IncidentOfEvent
 from lakehouse.report.facts.fields import SOURCE, Declared, Known, Means
-from lakehouse.report.facts.kafka import (
-    consumer_groups,
-    golden_signals,
-    hygiene as hygiene_,
-    min_isr as min_isr_,
-    remote_reads as remote_reads_,
-    replication as replication_,
-    throttling as throttling_,
-    tier_lag as tier_lag_,
-)
-from lakehouse.report.facts.kafka.consumer_groups import (
-    ConsumerLag,
-    LostBeforeRead,
-    consumer_lag,
-)
-from lakehouse.report.facts.kafka.golden_signals import Service, service
-from lakehouse.report.facts.kafka.hygiene import Hygiene, hygiene
-from lakehouse.report.facts.kafka.min_isr import MinIsr, min_isr
-from lakehouse.report.facts.kafka.remote_reads import RemoteReads, remote_reads
-from lakehouse.report.facts.kafka.replication import Replication, replication
-from lakehouse.report.facts.kafka.throttling import Throttling, throttling
-from lakehouse.report.facts.kafka.tier_lag import TierLag, tier_lag
-from lakehouse.report.facts.key_figures.compared import Previous
-from lakehouse.report.facts.key_figures.key_figures import KeyFigure
-from lakehouse.report.facts.objectives.business_hours import BusinessHours, business_hours
+from lakehouse.report.facts.key_figures.key_figures import KeyFigure, Previous
 from lakehouse.report.facts.objectives.composites import Composite, composites
-from lakehouse.report.facts.objectives.restated import Restated, restated
-from lakehouse.report.facts.objectives.trends import Trends, trends
-from lakehouse.report.facts.objectives.verdicts import Verdict, verdicts
-from lakehouse.report.facts.other_metrics import OwnMetrics
-from lakehouse.report.facts.owners.owner_accounts import Account
-from lakehouse.report.facts.scope import Scope
-from lakehouse.report.facts.statement_rows import (
+from lakehouse.report.facts.objectives.statement_rows import (
     Change,
     Correction,
     Incomplete,
     Maintenance,
     Objective,
 )
-from lakehouse.report.facts.storage import Capacity, Tiering, capacity, tiering
-from lakehouse.report.facts.timelines import Timeline, timelines
+from lakehouse.report.facts.objectives.trends import Trends, trends
+from lakehouse.report.facts.objectives.verdicts import (
+    BusinessHours,
+    Restated,
+    Verdict,
+    business_hours,
+    restated,
+    verdicts,
+)
+from lakehouse.report.facts.owners.owner_accounts import Account
+from lakehouse.report.facts.scope import Scope
+from lakehouse.report.facts.sections import (
+    consumer_groups,
+    coverage as coverage_,
+    golden_signals,
+    hygiene as hygiene_,
+    min_isr as min_isr_,
+    remote_reads as remote_reads_,
+    replication as replication_,
+    storage,
+    throttling as throttling_,
+    tier_lag as tier_lag_,
+)
+from lakehouse.report.facts.sections.consumer_groups import (
+    ConsumerLag,
+    LostBeforeRead,
+    consumer_lag,
+)
+from lakehouse.report.facts.sections.coverage import Coverage, detection_floor_us, rejected
+from lakehouse.report.facts.sections.golden_signals import Service, service
+from lakehouse.report.facts.sections.hygiene import Hygiene, hygiene
+from lakehouse.report.facts.sections.min_isr import MinIsr, min_isr
+from lakehouse.report.facts.sections.other_metrics import OwnMetrics
+from lakehouse.report.facts.sections.remote_reads import RemoteReads, remote_reads
+from lakehouse.report.facts.sections.replication import Replication, replication
+from lakehouse.report.facts.sections.storage import Capacity, Tiering, capacity, tiering
+from lakehouse.report.facts.sections.throttling import Throttling, throttling
+from lakehouse.report.facts.sections.tier_lag import TierLag, tier_lag
+from lakehouse.report.facts.sections.timelines import Timeline, timelines
 
 
 class Rack(NamedTuple):
@@ -150,7 +157,7 @@ QUESTIONS: Final[tuple[Question, ...]] = (
     golden_signals.LATENCY_QUESTION, golden_signals.TRAFFIC_QUESTION, storage.QUESTION,
     min_isr_.RACKS, hygiene_.QUESTION, coverage_.QUESTION, replication_.QUESTION,
 )  # fmt: skip
-"""In the order of ``answers``; the keys that they name are those of the records."""
+"""Questions in the order of ``answers``, with keys of the records."""
 
 for _question in QUESTIONS:
     _question.check()
@@ -204,3 +211,28 @@ SECTIONS: Final[Mapping[str, Callable[[Scope], Any]]] = {
     "incomplete": lambda it: [one.to_json() for one in it.gold.incomplete],
 }
 """Functions that compute the sections; ``fields.to_json`` writes what they return."""
+
+
+def answers(facts: Mapping[str, Any]) -> list[Evidence]:
+    """Return the decision for every question."""
+    return [evidence.decide(facts, one) for one in QUESTIONS]
+
+
+def question(name: str) -> Question:
+    """Return a question by its name in JSON."""
+    return next(one for one in QUESTIONS if one.name == name)
+
+
+def with_answers(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the facts with ``answers``, by the same decisions that every output takes."""
+    return {**facts, "answers": [one._asdict() for one in answers(facts)]}
+
+
+def shown() -> frozenset[str]:
+    """Return the metrics that sections have figures of, as patterns."""
+    return frozenset(
+        pattern
+        for question in QUESTIONS
+        for shows in question.shows
+        for pattern in ([shows] if isinstance(shows, str) else fields.metrics_of(shows))
+    )

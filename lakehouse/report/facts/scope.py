@@ -1,4 +1,4 @@
-"""All that a section of a report may be made of."""
+"""Input of the sections of a report."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,24 +9,24 @@ from lakehouse.core.objective import Objective
 from lakehouse.core.observed_share import FLOOR_PERCENT
 from lakehouse.gold.events import Event, in_order
 from lakehouse.gold.incidents import Incident
-from lakehouse.report.facts.coverage import Coverage
 from lakehouse.report.facts.events import event_evidence
 from lakehouse.report.facts.events.event_records import EventSections
 from lakehouse.report.facts.events.events import sections
 from lakehouse.report.facts.fields import to_json
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.facts.kafka.consumer_groups import LostBeforeRead, lost_before_read
 from lakehouse.report.facts.objectives.history import WEEKS, history
 from lakehouse.report.facts.objectives.verdicts import objective
-from lakehouse.report.facts.other_metrics import OwnMetrics, levels, own_metrics
+from lakehouse.report.facts.sections.consumer_groups import LostBeforeRead, lost_before_read
+from lakehouse.report.facts.sections.coverage import Coverage
+from lakehouse.report.facts.sections.other_metrics import OwnMetrics, levels, own_metrics
 from lakehouse.slo.calendar.report_calendar import OF_UTC, Calendar
 from lakehouse.slo.sla_statement import Statement
-from lakehouse.slo.trends.weeks import NO_WEEKS, Weeks
+from lakehouse.slo.trends import NO_WEEKS, Weeks
 
 
 @dataclass(frozen=True)
 class Scope:
-    """All that a section may be made of.
+    """Input of all sections, computed once.
 
     Attributes:
         gold: Gold of the cluster over the period, and its subjects.
@@ -36,8 +36,8 @@ class Scope:
         statements: Statements by time, for the time that is unknown.
         coverage: The section of that name.
         calendar: Time zone, business hours, maintenance and corrections.
-        changes: The cluster's changes in the period, and how many of each kind were left out.
-        min_coverage: Observed share below which nothing is said, percent.
+        changes: The cluster's changes in the period, and the number omitted by kind.
+        min_coverage: Minimum coverage for a good answer, percent.
         shown: Metrics of sections, as patterns; the section ``own_metrics`` has all others.
     """
 
@@ -54,17 +54,17 @@ class Scope:
 
     @cached_property
     def own_metrics(self) -> OwnMetrics:
-        """The section of that name, of which timelines are made as well."""
+        """The section of that name, which timelines use as well."""
         return own_metrics(self.gold, self.levels, self.coverage, self.objectives, self.shown)
 
     @cached_property
     def levels(self) -> dict[str, str]:
-        """The metrics that gold has rows of, each with its finest subject."""
+        """The metrics with rows in gold, each with its finest subject."""
         return levels(self.gold)
 
     @cached_property
     def events(self) -> EventSections:
-        """The sections on events; there are none where too little was observed."""
+        """The sections on events; empty below the minimum coverage."""
         percent = self.coverage.percent
         if percent is None or percent < self.min_coverage:
             return EventSections()
@@ -77,7 +77,7 @@ class Scope:
 
     @property
     def past(self) -> Weeks:
-        """The weeks of a history before that of the report."""
+        """The weeks of a history before the week of the report."""
         return self.weeks.before(WEEKS - 1)
 
     @cached_property
@@ -97,6 +97,6 @@ class Scope:
 
     @property
     def with_history(self) -> list[dict[str, Any]]:
-        """The objectives with their weeks before this one."""
+        """The objectives with their earlier weeks."""
         past = history(self.gold, self.objectives, self.weeks, self.calendar, self.min_coverage)
         return [{**row, "history": to_json(past[row["name"]])} for row in self.judged]

@@ -1,7 +1,7 @@
 """The mail: text, the same as HTML, and files attached.
 
-The same report to the same recipients is the same message, byte by byte but for its date, with the
-same Message-ID. It is sent over TLS to a server with a valid certificate, or to this machine.
+The same report to the same recipients is the same message, with the same Message-ID and bytes,
+except for its date. It is sent over TLS to a server with a valid certificate, or to this machine.
 """
 
 import datetime as dt
@@ -63,7 +63,7 @@ def letter(
     link: str | None = None,
     version: str = "",
 ) -> Letter:
-    """The message.
+    """Return the message.
 
     Args:
         summary: The report in short.
@@ -97,7 +97,7 @@ def letter(
 
 
 def text(summary: Summary, attached: Sequence[str], link: str | None) -> str:
-    """The mail as plain text: the lines of the terminal."""
+    """Return the mail as plain text: the lines of the terminal."""
     made = summary_text(summary, terminal=False)
     if link is not None:
         made += f"Report: {link}\n"
@@ -105,9 +105,9 @@ def text(summary: Summary, attached: Sequence[str], link: str | None) -> str:
 
 
 def without_links(content: Any) -> Any:
-    """The same summary with names that no mail program shows as a link.
+    """Return the summary with names that mail programs do not show as links.
 
-    A zero-width character after ``://``, ``@`` and ``www`` breaks what they look for.
+    A zero-width character after ``://``, ``@`` and ``www`` breaks the patterns of links.
     """
     if isinstance(content, str):
         return _LINK_MARKS.sub("\\g<0>\u200c", content)
@@ -125,7 +125,7 @@ def _of(summary: Summary) -> str:
 
 
 def file_name(facts: Facts, ending: str) -> str:
-    """A name for a file of this report that is valid on every system."""
+    """Return a name for a file of this report that is valid on every system."""
     week = facts.get("week")
     parts = ("kafka-slo", facts.get("team"), week["iso"] if week else str(facts["from"])[:10])
     safe = (re.sub(r"[^A-Za-z0-9]+", "-", str(part)).strip("-")[:40] for part in parts if part)
@@ -141,7 +141,7 @@ def _addressed(message: EmailMessage, mail: Mail) -> tuple[str, tuple[str, ...]]
     except (ValueError, IndexError) as error:
         raise SendError(f"mail: an address is invalid: {display.line(error)}") from error
     if not to:
-        raise SendError("mail: it has no recipient; list some in mail.to")
+        raise SendError("mail: no recipient. List at least one address in mail.to.")
     for address in (sender, *to):
         if not (address.username and address.domain and address.addr_spec.isascii()):
             raise SendError(
@@ -179,10 +179,10 @@ def _sign(message: EmailMessage, parts: Sequence[str]) -> None:
 
 
 def deliver(letter: Letter, mail: Mail) -> str:
-    """Hand a message to the server; once it accepted the message, nothing is an error any more.
+    """Hand a message to the server. After the server accepted it, no error is raised.
 
     Returns:
-        The refused recipients with the server's reasons; empty: it took the message for all.
+        The refused recipients with the server's reasons; empty: it accepted all.
 
     Raises:
         SendError: The server accepted it for no recipient.
@@ -215,15 +215,15 @@ def deliver(letter: Letter, mail: Mail) -> str:
 
 
 def _leave(server: smtplib.SMTP) -> None:
-    """End the session, whatever the answer: servers say 250 or 421 to QUIT, hang up or say nothing.
+    """End the session, whatever the response to QUIT: 250, 421, a closed connection or none.
 
-    An error here would let a scheduler send an accepted message again.
+    With an error here a scheduler would send an accepted message again.
     """
     with suppress(smtplib.SMTPException, OSError):
         server.putcmd("quit")
         if server.sock is not None:
             server.sock.settimeout(_QUIT_SECONDS)
-            server.sock.recv(1)  # by any answer, QUIT has arrived
+            server.sock.recv(1)  # any response proves that QUIT arrived
     with suppress(OSError):
         server.close()
 

@@ -1,4 +1,4 @@
-"""How a report is sent, and to whom: one YAML file, without a secret in it."""
+"""Settings of sending a report: one YAML file, without a secret in it."""
 
 import os
 import re
@@ -23,7 +23,7 @@ Attachment = Literal["html", "pdf", "json"]
 Format = Literal["slack", "teams"]
 _LINE: Final = r"^(?=.*\S)[^\x00-\x1f\x7f-\x9f\u2028\u2029]+\Z"
 Line = Annotated[str, Meta(pattern=_LINE, extra=wording("a line of text"))]
-# Of printable ASCII without a user name, quotes and brackets: no message has to escape it.
+# Only printable ASCII without user name, quotes and brackets, so no message has to escape it.
 _LINK: Final = (
     r"^https://[A-Za-z0-9.-]+(:[0-9]{1,5})?"
     r"(/([A-Za-z0-9._~!$&*+,;=:@%/?#-]|\{week\}|\{cluster\}){0,1900})?\Z"
@@ -45,8 +45,8 @@ class Secret:
 
     Attributes:
         kind: One of ``PLACES``.
-        name: A file, whose first line is the secret; a variable of the environment; or scope and
-            key of a secret of Databricks, ``SCOPE/KEY``.
+        name: A file with the secret in its first line, an environment variable, or ``SCOPE/KEY`` of
+            a Databricks secret.
     """
 
     kind: str
@@ -58,10 +58,10 @@ class Secret:
         return f"the {PLACES[self.kind]} {self.name}"
 
     def read(self, what: str, environment: Mapping[str, str] = os.environ) -> str:
-        """The secret as it is now.
+        """Return the present value of the secret.
 
         Args:
-            what: The setting it is for, as the error's line begins.
+            what: The setting it is for, as the start of the error.
             environment: Has the variable.
 
         Raises:
@@ -90,12 +90,12 @@ class Mail(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     Attributes:
         sender: ``Name <address>`` or an address; ``from`` in the file.
-        to: The same of each recipient.
+        to: Addresses of the recipients, in the same form.
         security: ``none`` is only for a server on this machine.
-        port: 0: the one that is usual for the security.
+        port: 0: the usual port of the security.
         username: None: the server needs no password.
         password_file: The place of the password, or one of the two below.
-        ca_file: Trusted certificate authorities; None: those of the machine.
+        ca_file: Trusted certificate authorities; None: the system's CA store.
         attach: The attachments.
         timeout_seconds: Timeout for each step (seconds).
     """
@@ -116,16 +116,16 @@ class Mail(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     timeout_seconds: Seconds = TIMEOUT_SECONDS
 
     def __post_init__(self) -> None:
-        """Check what several settings say together.
+        """Check settings against each other.
 
         Raises:
-            ValueError: They do not fit.
+            ValueError: They contradict each other.
         """
         if self.security == "none" and not is_loopback(self.host):
-            raise ValueError("security none is for a server on this machine alone")
+            raise ValueError("security none is only for a server on this machine")
         if (self.username is None) != (self.password is None):
             raise ValueError(
-                "it has a username and a password (file, variable or databricks), or neither"
+                "use username with a password (file, variable or databricks), or neither"
             )
         force_setattr(self, "port", self.port or PORTS[self.security])
 
@@ -136,14 +136,14 @@ class Mail(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Webhook(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """An address that takes a message as JSON; the whole address is a secret.
+    """An address that accepts a message as JSON; the whole address is a secret.
 
     Attributes:
-        format: ``slack``, which Mattermost and Rocket.Chat take, too; ``teams`` is an adaptive
-            card for a workflow of Microsoft Teams.
+        format: ``slack`` is also for Mattermost and Rocket.Chat. ``teams`` is an adaptive card for
+            a workflow of Microsoft Teams.
         url_file: The place of the address, or one of the two below.
-        ca_file: Trusted certificate authorities; None: those of the machine.
-        proxy: Whether HTTPS_PROXY and NO_PROXY of the environment count, whose proxy then learns
+        ca_file: Trusted certificate authorities; None: the system's CA store.
+        proxy: Whether HTTPS_PROXY and NO_PROXY of the environment apply. The proxy then receives
             the host. False: the connection is direct.
         timeout_seconds: Timeout for the whole call (seconds).
     """
@@ -160,7 +160,7 @@ class Webhook(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """Check that the address has one place.
 
         Raises:
-            ValueError: It has none or several.
+            ValueError: It does not have exactly one.
         """
         _ = self.url
 
@@ -168,7 +168,7 @@ class Webhook(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def url(self) -> Secret:
         """Place of the address."""
         if (found := _secret(self, "url")) is None:
-            raise ValueError("it has url_file, url_variable or url_databricks")
+            raise ValueError("set url_file, url_variable or url_databricks")
         return found
 
 
@@ -193,13 +193,13 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             ValueError: There is none.
         """
         if self.mail is None and self.webhook is None:
-            raise ValueError("it has neither mail nor webhook")
+            raise ValueError("set mail, webhook or both")
 
 
 def sections(document: Any) -> Any:
     """Return the content of a file for conversion to ``Settings``.
 
-    Where one value may be a list it becomes one, and empty settings are left out.
+    A single value of a list setting becomes a list, and empty settings are left out.
 
     Raises:
         WrongSettingError: A secret is in it.
@@ -227,7 +227,7 @@ def link_of(text: str) -> str:
     """Return an address of the report's page.
 
     Raises:
-        SendError: It is not one that every message can have.
+        SendError: It is not valid in every message.
     """
     if re.match(_LINK, text) is None:
         raise SendError(f"--link: expected {_LINK_WORDS}")
@@ -238,8 +238,8 @@ def trust(ca_file: str | None, what: str) -> ssl.SSLContext:
     """Return a context that verifies certificates and their host names.
 
     Args:
-        ca_file: Trusted certificate authorities; None: those of the machine.
-        what: The setting it is for, as the error's line begins.
+        ca_file: Trusted certificate authorities; None: the system's CA store.
+        what: The setting it is for, as the start of the error.
 
     Raises:
         SendError: The file cannot be read, or has no certificate.
@@ -254,7 +254,7 @@ def trust(ca_file: str | None, what: str) -> ssl.SSLContext:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host is this machine."""
+    """Return True if a host is this machine."""
     return host in {"localhost", "127.0.0.1", "::1"}
 
 
@@ -282,14 +282,14 @@ def _secret(section: Mail | Webhook, key: str) -> Secret | None:
     found = [Secret(kind, name) for kind, name in named.items() if name is not None]
     if len(found) > 1:
         names = " or ".join(f"{key}_{secret.kind}" for secret in found)
-        raise ValueError(f"it has {names}, not both")
+        raise ValueError(f"use {names}, not both")
     return found[0] if found else None
 
 
 def _of_databricks(what: str, secret: Secret) -> str:
     scope, _, key = secret.name.partition("/")
     try:
-        # Where it runs there is the SDK; no extra brings it.
+        # The SDK exists only on Databricks; no extra installs it.
         found = import_module("databricks.sdk.runtime").dbutils.secrets.get(scope, key)
     except Exception as error:  # noqa: BLE001 - the SDK's own kinds are not known here
         raise SendError(f"{what}: {secret.place}: {one_line(error)}") from None

@@ -1,4 +1,4 @@
-"""The short report as a message of Slack, which Mattermost and Rocket.Chat take, too.
+"""The short report as a message for Slack, Mattermost and Rocket.Chat.
 
 Names come from clients of the cluster. In Slack's markup a name could notify the whole room
 (``<!channel>``) or disguise a link, so blocks have plain text only. Chats without blocks show

@@ -10,7 +10,6 @@ from typing import Any, Final
 
 from lakehouse.core import display
 from lakehouse.report.facts.objectives.budget import Status
-from lakehouse.report.figures import Name
 from lakehouse.report.summary import lines
 from lakehouse.report.summary.model import Strong, Summary, Text, Tile
 
@@ -93,13 +92,9 @@ def _block(runs: list[Element], **style: Any) -> Element:
 def _runs(text: Text, **style: Any) -> list[Element]:
     bold = {**style, "weight": "bolder"}
     return [
-        _run(lines.plain((part,), isolate=True), **(bold if _is_bold(part) else style))
+        _run(lines.plain((part,), isolate=True), **(bold if isinstance(part, Strong) else style))
         for part in text
     ]
-
-
-def _is_bold(part: str | Name | Strong) -> bool:
-    return isinstance(part, Strong)
 
 
 def _run(text: str, **style: Any) -> Element:

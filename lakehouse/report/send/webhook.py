@@ -17,7 +17,7 @@ _RESPONSE_BYTES: Final = 300
 
 
 def post(message: dict[str, Any], webhook: Webhook) -> None:
-    """Post a message: to this address alone, directly, and within the timeout as a whole.
+    """Post a message: only to this address, directly, and within the timeout as a whole.
 
     Raises:
         SendError: It was not accepted. The address is not in the error, because it is a secret.
@@ -59,7 +59,7 @@ def _run(call: Future[str], client: httpx.Client, url: str, message: dict[str, A
 
 
 def _refusal(client: httpx.Client, url: str, message: dict[str, Any]) -> str:
-    """Return why a message was not accepted; empty: it was, whatever else the answer says."""
+    """Return why a message was not accepted; empty: it was accepted."""
     with client.stream("POST", url, json=message) as response:
         if response.is_success:
             return ""

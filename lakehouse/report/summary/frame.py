@@ -1,15 +1,18 @@
-"""The report's period, its state, and the observed share of it."""
+"""The report's period, its state, its coverage, and the headline."""
 
+from collections import Counter
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from lakehouse.core import display
 from lakehouse.core.periods import instant
 from lakehouse.core.spans import Span
 from lakehouse.report import evidence, figures
-from lakehouse.report.facts_lookup import value_at
-from lakehouse.report.figures import Facts
+from lakehouse.report.facts.objectives.budget import STATUSES, Status
+from lakehouse.report.figures import Facts, value_at
 from lakehouse.report.summary import amounts
-from lakehouse.report.summary.texts import line
+from lakehouse.report.summary.model import Headline, Objective
+from lakehouse.report.summary.texts import line, words
 
 
 class Frame(NamedTuple):
@@ -89,3 +92,59 @@ def elapsed(frame: Frame) -> str:
     start, end = frame.span
     share = display.share((frame.observed_to - start) / (end - start), 0, "down")
     return line("period.running", period=frame.word, elapsed=share)
+
+
+def headline(facts: Facts, objectives: Sequence[Objective], frame: Frame) -> Headline:
+    """Return the headline of a report."""
+    if frame.is_blind:
+        return Headline("no_data", blind(frame), "")
+    if not objectives:
+        return Headline("no_data", words("headline.none"), "")
+    tally = Counter(one.status for one in objectives)
+    worst = next(status for status in STATUSES if tally[status])
+    return Headline(worst, _text(worst, tally, frame), _then(facts, objectives, frame))
+
+
+def blind(frame: Frame) -> str:
+    """Return that too little was observed, and how much."""
+    if not frame.coverage:
+        return line("headline.blind_at_all", period=frame.word)
+    share = display.share(frame.coverage, 1, "down")
+    return line("headline.blind", share=share, period=frame.word)
+
+
+def _text(worst: Status, tally: Counter[Status], frame: Frame) -> str:
+    count, total = tally[worst], tally.total()
+    if worst == "missed" and frame.is_running:
+        risk = tally["at_risk"] or None
+        return line("headline.missed_so_far", count=count, total=total, at_risk=risk)
+    if worst == "missed":
+        return line("headline.missed", count=count, total=total)
+    if worst in {"at_risk", "uncertain"}:
+        status = words(f"status.{worst}").lower()
+        return line("headline.none_missed", count=count, total=total, status=status)
+    if worst == "no_data":
+        met = tally["met"] or None
+        name = "headline.no_data" if count < total else "headline.no_data_at_all"
+        return line(name, count=count, total=total, met=met)
+    if count < total:
+        return line("headline.on_track_some", count=count, total=total, met=tally["met"] or None)
+    several = total if total > 1 else None
+    return line(f"headline.{worst}", all=several, one=None if several else total)
+
+
+def _then(facts: Facts, objectives: Sequence[Objective], frame: Frame) -> str:
+    """Return what is different from the week before; empty if there is nothing to compare with."""
+    before = facts.get("previous")
+    if not before or before.get("missed") is None:
+        return ""
+    names = {one.name for one in objectives if one.status == "missed"}
+    missed, newly = len(names), len(names & {*before["newly_missed"]})
+    fewer = len(before["no_longer_missed"])
+    if not missed:
+        return line("headline.recovered", count=fewer) if fewer and not frame.is_running else ""
+    if newly:
+        return line("headline.newly", count=newly) if missed > 1 else words("headline.newly_one")
+    if fewer:
+        return "" if frame.is_running else line("headline.fewer", count=int(before["missed"]))
+    return line("headline.same", count=missed)

@@ -5,8 +5,7 @@ from typing import Any, Final, NamedTuple
 
 from lakehouse.core import display
 from lakehouse.report import figures
-from lakehouse.report.facts_lookup import value_at
-from lakehouse.report.figures import Facts, Row
+from lakehouse.report.figures import Facts, Row, value_at
 from lakehouse.report.summary import amounts
 from lakehouse.report.summary.frame import Frame
 from lakehouse.report.summary.model import Text

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple, cast
 
 from lakehouse.core import display
+from lakehouse.core.periods import DAY_US
 from lakehouse.core.spans import Span
 from lakehouse.report import figures
 from lakehouse.report.facts.fields import Bounds, bounds_in
@@ -26,9 +27,7 @@ _SECTIONS: Final = (
     (r"kafka\.broker\.", "requests"),
     (r"jmxlake\.coverage", "coverage"),
 )
-"""The details that have the figures of a metric, by the beginning of its name."""
-
-_DAY_US: Final = 86_400_000_000
+"""The details that have the figures of a metric, by the start of its name."""
 
 
 class _Judged(NamedTuple):
@@ -193,7 +192,7 @@ def _window(row: Row, frame: Frame) -> str:
     own: Span = figures.span_of(row, "from", "to")
     if own == frame.span:
         return ""
-    days = round((own[1] - own[0]) / _DAY_US)
+    days = round((own[1] - own[0]) / DAY_US)
     return line("objective.window", days=days, last=_short_day(own[1] - 1)) if days else ""
 
 

@@ -1,20 +1,306 @@
-"""A report in short, from its facts: the words and figures that every output shows."""
+"""A report in short: the words and figures that every output shows, with the lead and the notes.
 
-from collections.abc import Mapping
-from typing import Any
+The lead has at most three sentences, on the greatest events and objectives. The notes below the
+objectives are on unobserved time, the pooled score and restated weeks.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, Final
 
 from lakehouse.core import display
+from lakehouse.core.spans import length
 from lakehouse.report import figures
-from lakehouse.report.summary import amounts
-from lakehouse.report.summary.events import events, events_note
-from lakehouse.report.summary.frame import Frame, elapsed, frame_of, period
-from lakehouse.report.summary.headline import headline
-from lakehouse.report.summary.lead import lead
-from lakehouse.report.summary.model import Summary
-from lakehouse.report.summary.notes import not_collected, notes, objectives_note
-from lakehouse.report.summary.objective_rows import objective_rows
-from lakehouse.report.summary.texts import line, spaced, words
+from lakehouse.report.figures import Facts, Row
+from lakehouse.report.summary import amounts, events, impacts
+from lakehouse.report.summary.frame import Frame, elapsed, frame_of, headline, period
+from lakehouse.report.summary.model import Event, Objective, Summary, Text
+from lakehouse.report.summary.objective_rows import LEVELS, objective_rows
+from lakehouse.report.summary.texts import capital, joined, line, listed, spaced, text, words
 from lakehouse.report.summary.tiles import tiles
+
+_SENTENCES: Final = 3
+_SEVERAL_DAYS: Final = 2
+
+
+def lead(
+    facts: Facts, objectives: Sequence[Objective], found: Sequence[Event], frame: Frame
+) -> tuple[Text, ...]:
+    """Return the greatest events and objectives, one sentence each.
+
+    Args:
+        facts: The facts of the report.
+        objectives: The rows of all objectives, worst first.
+        found: All events in words.
+        frame: The report's period.
+    """
+    if frame.is_blind:
+        return _blind(objectives, frame)
+    sentences = _sentences(facts, objectives, found, frame)
+    return tuple(islice(filter(None, sentences), _SENTENCES))
+
+
+def _sentences(
+    facts: Facts, objectives: Sequence[Objective], found: Sequence[Event], frame: Frame
+) -> Iterator[Text]:
+    rows = events.rows(facts)
+    major = [row for row in rows or () if events.is_major(row)]
+    kinds = list(dict.fromkeys(impacts.kind_of(row) for row in major))
+    for kind in kinds:
+        own = [row for row in major if impacts.kind_of(row) == kind]
+        yield _of_kind(own, found, frame)
+    covered = {row.get("objective") for row in major}
+    for one in objectives:
+        if one.name not in covered:
+            yield _of_objective(one)
+    without = [one.title for one in objectives if one.status == "no_data"]
+    if without:
+        yield text("lead.no_data", titles=listed(without))
+    if rows is not None and not major:
+        yield _largest(found)
+
+
+def _of_kind(rows: Sequence[Row], found: Sequence[Event], frame: Frame) -> Text:
+    """Return one sentence on the events of a kind: on the greatest, or on all of availability."""
+    row, kind = rows[0], impacts.kind_of(rows[0])
+    if kind == "availability":
+        with_topics = [one for one in rows if one.get("topics")]
+        if with_topics:
+            return _availability(with_topics)
+    title = next(one.title for one in found if one.number == row["number"])
+    name = f"lead.{kind}" if words(f"lead.{kind}") else "lead.titled"
+    return text(name, title=title, client=impacts.values(row)["client"], **_length(row, frame))
+
+
+def _length(row: Row, frame: Frame) -> dict[str, str]:
+    """Return the bad time of an event; the sum of a client's times on several days has its days."""
+    bad = display.length(row.get("bad_us"))
+    days = _days(row, frame) if row["kind"] == "throttling" else ""
+    return {"days": days, "sum": bad if days else "", "length": "" if days else bad}
+
+
+def _days(row: Row, frame: Frame) -> str:
+    days = len({amounts.date(start) for start, _ in amounts.parts_of(row)})
+    first, last = amounts.dates_of(frame.span)
+    if days < _SEVERAL_DAYS:
+        return ""
+    is_every = days == (last - first).days + 1
+    return words("lead.every_day") if is_every else line("lead.days", days=days)
+
+
+def _availability(rows: Sequence[Row]) -> Text:
+    """Return a sentence on the availability events with a cause, and another on the rest.
+
+    The sentence with the greatest event is first.
+    """
+    explained = [row for row in rows if impacts.cause_of([row])]
+    others = [row for row in rows if row not in explained]
+    sentences = [(own[0]["number"], write(own)) for own, write in (
+        (explained, _explained), (others, _unexplained),
+    ) if own]  # fmt: skip
+    return joined(*(sentence for _, sentence in sorted(sentences)), between=" ")
+
+
+def _explained(rows: Sequence[Row]) -> Text:
+    effects = dict.fromkeys(words(f"effect.{impacts.bad_state(row)}") for row in rows)
+    causes = listed(_causes(rows))
+    return capital(
+        text("lead.explained", causes=causes, topics=_topics(rows), effects=" or ".join(effects))
+    )
+
+
+def _unexplained(rows: Sequence[Row]) -> Text:
+    return text(
+        "lead.unexplained",
+        topics=_topics(rows),
+        effect=words(f"effect.{impacts.bad_state(rows[0])}"),
+        length=display.length(_together(rows)),
+        total=words("lead.total") if len(rows) > 1 else "",
+    )
+
+
+def _together(rows: Sequence[Row]) -> int | None:
+    """Return the time in which any event was bad; None: not known.
+
+    Events may overlap, and the parts of an event may contain short pauses.
+    """
+    times: list[int] = [row["bad_us"] for row in rows if row.get("bad_us") is not None]
+    if len(times) < len(rows):
+        return None
+    return min(sum(times), length(span for row in rows for span in amounts.parts_of(row)))
+
+
+def _causes(rows: Sequence[Row]) -> list[Text]:
+    """Return the causes of events; causes with the same words are one, with all their sources."""
+    alike: dict[str, list[Row]] = {}
+    for row in rows:
+        alike.setdefault(words(f"hit.{row['cause']['kind']}"), []).append(row)
+    return [impacts.cause_of(own) for own in alike.values()]
+
+
+def _topics(rows: Sequence[Row]) -> Text:
+    return listed(amounts.names(topic for row in rows for topic in row.get("topics") or ()))
+
+
+def _of_objective(one: Objective) -> Text:
+    """Return what is bad about an objective that no event explains; empty otherwise."""
+    write = _OF_STATUS.get(one.status)
+    return write(one) if write else ()
+
+
+def _missed(one: Objective) -> Text:
+    return text("lead.missed", title=one.title, subject=one.subject, used=_used(one))
+
+
+def _uncertain(one: Objective) -> Text:
+    length = display.length(one.unobserved_us, "up") if one.unobserved_us else ""
+    used = "" if length else _used(one)
+    return text("lead.uncertain", title=one.title, subject=one.subject, length=length, used=used)
+
+
+_OF_STATUS: Final[dict[str, Callable[[Objective], Text]]] = {
+    "missed": _missed,
+    "at_risk": lambda one: text("lead.at_risk", title=one.title, used=_used(one)),
+    "uncertain": _uncertain,
+}
+
+
+def _used(one: Objective) -> str:
+    return "" if one.used_share is None else one.used
+
+
+def _largest(found: Sequence[Event]) -> Text:
+    if not found or not found[0].used:
+        return text("lead.no_event")
+    return text("lead.largest", title=found[0].title, used=found[0].used)
+
+
+def _blind(objectives: Sequence[Objective], frame: Frame) -> tuple[Text, ...]:
+    sentences = [text("lead.blind")]
+    if frame.coverage is not None:
+        sentences.append(text("lead.blind_share", share=display.share(frame.coverage, 1, "down")))
+    if missed := [one.title for one in objectives if one.status == "missed"]:
+        sentences.append(text("lead.blind_missed", titles=listed(missed)))
+    return tuple(sentences)
+
+
+_COVERAGE: Final = "jmxlake.coverage"
+
+
+def objectives_note(objectives: Sequence[Objective], frame: Frame) -> str:
+    """Return how many objectives have which status."""
+    if frame.is_blind:
+        return line("objectives.blind", floor=display.share(frame.floor, 0))
+    if not objectives:
+        return line("headline.none") + "."
+    if frame.is_running:
+        return line("objectives.running", period=frame.word)
+    tally = Counter(one.status for one in objectives)
+    parts = [
+        f"{tally[status]} {words(f'status.{status}').lower()}"
+        for status in ("missed", "met", "at_risk", "uncertain", "no_data", "on_track")
+        if tally[status]
+    ]
+    return line("objectives.tally", parts=", ".join(parts))
+
+
+def notes(facts: Facts, objectives: Sequence[Objective], frame: Frame) -> tuple[Text, ...]:
+    """Return the notes of a report, one sentence or two each."""
+    found = _restated(facts)
+    if not frame.is_blind:
+        found += [_unobserved(facts, objectives, frame)]
+        found += [() if frame.is_running else one for one in _pooled(facts)]
+    found += [_since(facts)]
+    return tuple(filter(None, found))
+
+
+def _unobserved(facts: Facts, objectives: Sequence[Objective], frame: Frame) -> Text:
+    """Return the longest unobserved time of a subject of each kind."""
+    most: dict[str, int] = {}
+    for one in facts.get("objectives") or ():
+        if _COVERAGE not in (one.get("metrics") or ()) and one.get("level") in LEVELS:
+            unknown = [row.get("unknown_us") or 0 for row in one.get("subjects") or ()]
+            most[one["level"]] = max(most.get(one["level"], 0), *unknown, 0)
+    times = [
+        text("notes.per", length=display.length(us, "up"), level=level)
+        for level, us in most.items()
+        if us
+    ]
+    opening = (words("notes.running"),) if frame.is_running else ()
+    if not times:
+        return opening
+    depends = (words("notes.uncertain"),) if frame.is_running else _depends(facts, objectives)
+    neither = "" if frame.is_running or _policies(facts) else words("notes.neither")
+    every = listed(times, len(times))
+    sentence = text("notes.unobserved", times=every, neither=neither, depends=depends)
+    return joined(opening, sentence, between=" ")
+
+
+def _policies(facts: Facts) -> bool:
+    """Return True if an objective counts unobserved time as good or bad."""
+    known = {one.get("unknown") or "interval" for one in facts.get("objectives") or ()}
+    return bool(known - {"interval"})
+
+
+def _depends(facts: Facts, objectives: Sequence[Objective]) -> Text:
+    lenient = sum(map(_is_lenient, facts.get("objectives") or ()))
+    if lenient:
+        return text("notes.lenient", count=lenient)
+    is_open = any(one.status in {"uncertain", "no_data"} for one in objectives)
+    return (words("notes.uncertain" if is_open else "notes.independent"),)
+
+
+def _is_lenient(objective: Row) -> bool:
+    """Return True if an objective is met only as it counts unobserved time."""
+    subjects = objective.get("subjects") or ()
+    return all(row.get("verdict") == "met" for row in subjects) and any(
+        row.get("interval_verdict") not in (None, "met") for row in subjects
+    )
+
+
+def _pooled(facts: Facts) -> list[Text]:
+    """Return the composites on all subjects, which have no status."""
+    return [
+        text(
+            "notes.pooled",
+            title=display.line(row["title"]),
+            count=sum(one["subjects"] > 0 for one in row["objectives"]),
+            share=display.share(row.get("attainment")),
+            target=display.share(row.get("target")),
+        )
+        for row in facts.get("composites") or ()
+        if not (row.get("team") or row.get("tier")) and row.get("attainment") is not None
+    ]
+
+
+def _restated(facts: Facts) -> list[Text]:
+    """Return how many results of this report, and which weeks, changed after publication."""
+    count = len(facts.get("restated") or ())
+    histories = [one.get("history") or () for one in facts.get("objectives") or ()]
+    weeks = sorted({row["week"] for each in histories for row in each if row.get("restated")})
+    names = list(map(amounts.week_name, weeks))
+    return [
+        text("notes.restated", count=count) if count else (),
+        text("notes.restated_weeks", weeks=listed(names, len(names))) if names else (),
+    ]
+
+
+def _since(facts: Facts) -> Text:
+    since = (facts.get("coverage") or {}).get("since")
+    return text("notes.since", since=display.day_and_time(since)) if since else ()
+
+
+def not_collected(facts: Facts) -> tuple[str, ...]:
+    """Return what no agent collects, from the decisions on each question."""
+    names = (
+        row["question"] for row in facts.get("answers") or () if row["state"] == "not_collected"
+    )
+    return tuple(
+        line("not_collected", asked=words(f"asked.{name}"), data=data)
+        for name in names
+        if (data := words(f"data.{name}"))
+    )
 
 
 def summarize(facts: Mapping[str, Any]) -> Summary:
@@ -29,7 +315,7 @@ def summarize(facts: Mapping[str, Any]) -> Summary:
 
 def _summary(facts: Mapping[str, Any], frame: Frame) -> Summary:
     objectives = objective_rows(facts, frame)
-    found = () if frame.is_blind else events(facts, frame)
+    found = () if frame.is_blind else events.events(facts, frame)
     team = facts.get("team")
     return Summary(
         title=words("title"),
@@ -44,7 +330,7 @@ def _summary(facts: Mapping[str, Any], frame: Frame) -> Summary:
         lead=lead(facts, objectives, found, frame),
         tiles=tiles(facts, objectives, frame),
         events=found,
-        events_note=events_note(facts, frame),
+        events_note=events.events_note(facts, frame),
         objectives=objectives,
         objectives_note=objectives_note(objectives, frame),
         has_owners=facts.get("owners") is not None,

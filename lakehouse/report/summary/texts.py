@@ -13,8 +13,7 @@ from typing import Any, Final, NamedTuple, TypeVar, cast
 
 from lakehouse.core import display
 from lakehouse.report import resources
-from lakehouse.report.facts_lookup import value_at
-from lakehouse.report.figures import Name
+from lakehouse.report.figures import Name, value_at
 from lakehouse.report.summary.model import Strong, Text
 
 Value = str | float | Name | Text | None

@@ -1,11 +1,12 @@
-"""Availability and min ISR: topics that could not take acks=all writes or had no leader."""
+"""Availability and replication of topics: min ISR, leaders, replicas out of sync."""
 
 from typing import Final
 
 from lakehouse.report.evidence import Rows
-from lakehouse.report.facts.kafka.min_isr import QUESTION, IsrBroker
+from lakehouse.report.facts.sections.min_isr import QUESTION, IsrBroker
+from lakehouse.report.facts.sections.replication import QUESTION as REPLICATION_QUESTION
 from lakehouse.report.figures import Row, length
-from lakehouse.report.tables.contents import count, longest, most, name, peak, time
+from lakehouse.report.tables.contents import count, longest, most, name, number, peak, time
 from lakehouse.report.tables.section import Claim, counted, section
 from lakehouse.report.tables.table_spec import Column, TableSpec
 
@@ -42,7 +43,7 @@ BROKERS: Final = TableSpec(
     worst=most("writes_refused"),
 )
 
-SECTION: Final = section(
+AVAILABILITY: Final = section(
     "availability",
     "Availability and min ISR",
     counted(
@@ -55,4 +56,36 @@ SECTION: Final = section(
             is_own=False,
         ),
     ),
+)
+
+
+_WORST: Final = {
+    "unclean_leader_any_us": "unclean leader",
+    "without_spare_any_us": "only the leader in sync",
+    "under_replicated_any_us": "a replica out of sync",
+}
+
+
+def _out_of_sync(row: Row) -> str:
+    found = next((key for key in _WORST if row.get(key)), None)
+    return "time not known" if found is None else f"{_WORST[found]} for {length(row[found])}"
+
+
+REPLICAS: Final = TableSpec(
+    rows=REPLICATION_QUESTION.bad[0],
+    caption="Topics with replicas out of sync",
+    noun="topic",
+    columns=(
+        Column("Topic", name("topic")),
+        Column("Replica out of sync", time("under_replicated_any")),
+        Column("Only the leader in sync", time("without_spare_any")),
+        Column("Unclean leader", time("unclean_leader_any")),
+        Column("Unclean elections", number("unclean_elections")),
+        Column("Reassignment", time("reassigning_any")),
+    ),
+    worst=longest("unclean_leader_any", "without_spare_any", "under_replicated_any"),
+)
+
+REPLICATION: Final = section(
+    "replication", "Replication", counted(REPLICATION_QUESTION, Claim(REPLICAS, _out_of_sync))
 )

@@ -5,8 +5,7 @@ from typing import Any
 
 from lakehouse.core import display
 from lakehouse.report import figures
-from lakehouse.report.facts_lookup import value_at
-from lakehouse.report.figures import BOUNDS, Name, Row, around, length
+from lakehouse.report.figures import BOUNDS, Name, Row, around, length, value_at
 from lakehouse.report.resources import declared
 from lakehouse.report.tables.table_spec import Cell, Content
 

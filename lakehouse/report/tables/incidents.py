@@ -5,15 +5,15 @@ from typing import Final
 from lakehouse.core import display
 from lakehouse.report import evidence, figures
 from lakehouse.report.evidence import Rows
-from lakehouse.report.facts.coverage import QUESTION
 from lakehouse.report.facts.events.event_records import IncidentOfEvent
+from lakehouse.report.facts.sections.coverage import QUESTION
 from lakehouse.report.figures import Facts, Row, length, span_of
 from lakehouse.report.tables.contents import bounded, instant, joined, of, words
 from lakehouse.report.tables.section import Part, plain, section, unanswered
 from lakehouse.report.tables.table_spec import Cell, Column, TableSpec
 
 _TWINS: Final = ("kafka.group.non_consumed.low",)
-"""Metrics whose incidents are those of another metric too, with the other bound."""
+"""Metrics with the same incidents as another metric, with the other bound."""
 
 
 def _duration(row: Row) -> Cell:

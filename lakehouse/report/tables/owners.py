@@ -6,14 +6,11 @@ from lakehouse.core import display
 from lakehouse.report import figures
 from lakehouse.report.evidence import Rows
 from lakehouse.report.facts.owners.owner_accounts import Account
-from lakehouse.report.facts_lookup import value_at
-from lakehouse.report.figures import Facts, Name, Row, length
-from lakehouse.report.owners import LABELS, MONTH_SECONDS
+from lakehouse.report.figures import Facts, Name, Row, length, value_at
+from lakehouse.report.owners import GIB, LABELS, MONTH_SECONDS
 from lakehouse.report.tables.contents import between, joined, number, of, size
 from lakehouse.report.tables.section import Part, plain, section
 from lakehouse.report.tables.table_spec import Cell, Column, Content, TableSpec
-
-_GIB: Final = 1024.0**3
 
 
 def _owner(row: Row) -> Cell:
@@ -41,7 +38,7 @@ def _share(share: float | None) -> str:
 def _gib_months(byte_seconds: float | None) -> str:
     if byte_seconds is None:
         return display.NOT_KNOWN
-    return f"{byte_seconds / MONTH_SECONDS / _GIB:,.1f}" if byte_seconds else "0"
+    return f"{byte_seconds / MONTH_SECONDS / GIB:,.1f}" if byte_seconds else "0"
 
 
 def _cost(row: Row) -> str:

@@ -1,4 +1,4 @@
-"""Requests: errors, latency and traffic, as brokers count them."""
+"""Requests: errors, latency and traffic as brokers count them, and clients delayed by a quota."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final
@@ -6,7 +6,7 @@ from typing import Final
 from lakehouse.core import display
 from lakehouse.report import evidence, figures
 from lakehouse.report.evidence import Rows
-from lakehouse.report.facts.kafka.golden_signals import (
+from lakehouse.report.facts.sections.golden_signals import (
     ANSWERS_QUESTION,
     LATENCY_QUESTION,
     TRAFFIC_QUESTION,
@@ -15,6 +15,7 @@ from lakehouse.report.facts.kafka.golden_signals import (
     Latency,
     Traffic,
 )
+from lakehouse.report.facts.sections.throttling import QUESTION
 from lakehouse.report.figures import Facts, Row, length
 from lakehouse.report.tables.contents import (
     bounded,
@@ -32,7 +33,9 @@ from lakehouse.report.tables.contents import (
     word,
 )
 from lakehouse.report.tables.section import (
+    Claim,
     Part,
+    counted,
     coverage_clause,
     figures_known,
     plain,
@@ -210,4 +213,38 @@ def _moved(facts: Facts) -> Part:
     return Part(plain("; ".join(filter(None, said))), (TRAFFIC.listing(facts),))
 
 
-SECTION: Final = section("requests", "Requests and traffic", _succeeded, _fast, _moved)
+REQUESTS: Final = section("requests", "Requests and traffic", _succeeded, _fast, _moved)
+
+
+def quantity(key: str, *, is_peak: bool = False) -> Content:
+    """Return a value in the unit of its row."""
+
+    def cell(row: Row) -> Cell:
+        unit = str(row.get("rate_unit") or "")
+        return Cell((display.quantity(row.get(key), unit),), order=row.get(key))
+
+    return of(cell, key, "rate_unit")._replace(is_peak=is_peak)
+
+
+CLIENTS: Final = TableSpec(
+    rows=QUESTION.bad[0],
+    caption="Clients throttled",
+    noun="client",
+    columns=(
+        Column("Client", name("user", "client_id")),
+        Column("Quota for", word("kind", "kind")),
+        Column("Throttled", time("throttled")),
+        Column("Wait, mean", number("throttle_ms_mean", display.milliseconds)),
+        Column("Wait, max", peak("throttle_ms_max", display.milliseconds)),
+        Column("Rate, max", quantity("rate_max", is_peak=True)),
+        Column("Quota", quantity("quota")),
+    ),
+    worst=longest("throttled"),
+    quiet="had no throttled time",
+)
+
+THROTTLING: Final = section(
+    "throttling",
+    "Client throttling",
+    counted(QUESTION, Claim(CLIENTS, lambda row: length(row.get("throttled_us")))),
+)

@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 from lakehouse.core import display
 from lakehouse.report import evidence
 from lakehouse.report.evidence import Rows
-from lakehouse.report.facts.kafka.hygiene import (
+from lakehouse.report.facts.sections.hygiene import (
     QUESTION,
     USE_OF_QUOTAS,
     NearQuota,
@@ -15,9 +15,9 @@ from lakehouse.report.facts.kafka.hygiene import (
 )
 from lakehouse.report.figures import Facts, Row, length
 from lakehouse.report.tables.contents import instant, name, number, of, word
+from lakehouse.report.tables.requests import quantity
 from lakehouse.report.tables.section import Part, coverage_clause, plain, section, unanswered
 from lakehouse.report.tables.table_spec import Cell, Column, TableSpec
-from lakehouse.report.tables.throttling import quantity
 
 
 class Risk(NamedTuple):

@@ -1,12 +1,19 @@
-"""Sections of the details: a title, a line, and tables; below the floor of coverage the reason."""
+"""Sections of the details: a title, a line, and tables, or a reason below the minimum coverage.
 
+``details`` makes them folds of the page.
+"""
+
+import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Any, Final, NamedTuple
 
 from lakehouse.core import display
-from lakehouse.report import evidence, resources
+from lakehouse.report import evidence, resources, tables
 from lakehouse.report.evidence import Evidence, Question
 from lakehouse.report.figures import Facts, Row
+from lakehouse.report.summary.model import Summary
 from lakehouse.report.tables import contents
 from lakehouse.report.tables.table_spec import Listing, TableSpec
 
@@ -230,3 +237,48 @@ def _used(facts: Facts, question: Question) -> Mapping[tuple[Any, ...], float]:
                     key = evidence.name_of(subject, question.names)
                     found[key] = max(share, found.get(key, share))
     return found
+
+
+_FIRST: Final = (
+    "availability", "loss", "lag", "throttling", "tiered", "requests", "replication", "risks",
+    "disk", "owners",
+)  # fmt: skip
+_LAST: Final = ("own-metrics", "coverage", "incidents")
+"""Anchors in order; other sections are between."""
+
+_OPEN_IF_BLIND: Final = "coverage"
+"""Its table has the errors of the agents."""
+
+
+@functools.cache
+def sections() -> tuple[Section, ...]:
+    """Return every ``Section`` that a module of this package has, in the order of the page."""
+    modules = (
+        import_module(f"{tables.__name__}.{one.name}") for one in iter_modules(tables.__path__)
+    )
+    found = {
+        value for module in modules for value in vars(module).values() if isinstance(value, Section)
+    }
+    return tuple(sorted(found, key=lambda one: (_place(one.anchor), one.anchor)))
+
+
+def _place(anchor: str) -> int:
+    if anchor in _FIRST:
+        return _FIRST.index(anchor)
+    return len(_FIRST) + (1 + _LAST.index(anchor) if anchor in _LAST else 0)
+
+
+def details(facts: Facts, summary: Summary) -> tuple[Detail, ...]:
+    """Return the folds of a report, in their order; owners only where they are known.
+
+    Args:
+        facts: The report's facts.
+        summary: The report in short.
+    """
+    with display.shown_in(display.zone_of(facts)):
+        found = [one.detail(facts) for one in sections()]
+    return tuple(
+        one._replace(is_open=summary.is_blind and one.anchor == _OPEN_IF_BLIND)
+        for one in found
+        if one is not None
+    )

@@ -8,9 +8,8 @@ from typing import Any, Final, NamedTuple
 from lakehouse.core import display
 from lakehouse.report import evidence, figures, owners
 from lakehouse.report.evidence import Evidence, Rows
-from lakehouse.report.facts import record_keys
-from lakehouse.report.facts_lookup import rows_at
-from lakehouse.report.figures import Facts, Name, Row
+from lakehouse.report.facts import fields
+from lakehouse.report.figures import Facts, Name, Row, rows_at
 
 MOST: Final = 100
 """Rows of a table; a file has the others. So the page of a fleet stays below 1.5 MB."""
@@ -89,7 +88,7 @@ class TableSpec:
         caption: The title.
         noun: A row.
         columns: The columns; the first names the row.
-        file: The CSV file with all rows, without ``.csv``; empty: that of the rows' path.
+        file: The CSV file with all rows, without ``.csv``; empty: the rows' path.
         worst: Sort key, greatest first; None: rows are in order.
         quiet: Predicate of the rows that are not shown; empty: no sentence.
         unknown: Key of a row's unobserved time; empty: it has none.
@@ -110,7 +109,7 @@ class TableSpec:
     def __post_init__(self) -> None:
         """Check the keys, so that a renamed field fails at import."""
         keys = (key for column in self.columns for key in column.content.keys)
-        record_keys.check(self.rows.record, (*keys, *self.rows.keys))
+        fields.check_keys(self.rows.record, (*keys, *self.rows.keys))
 
     @property
     def csv_file(self) -> str:
@@ -154,7 +153,7 @@ class TableSpec:
 
     def _unobserved(self, rows: Iterable[Row]) -> str:
         """Return one sentence on the unobserved time of all rows."""
-        if not self.unknown or "unknown_us" not in record_keys.keys(self.rows.record):
+        if not self.unknown or "unknown_us" not in fields.keys_of(self.rows.record):
             return ""
         times = [row.get(self.unknown) for row in rows]
         longest = max((us for us in times if us is not None), default=0)

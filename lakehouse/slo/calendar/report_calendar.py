@@ -1,19 +1,135 @@
-"""The calendar of a report: its time zone, business hours, maintenance and corrections.
+"""The calendar of a report: time zone, business hours, maintenance, and corrections from a file.
 
 Business hours are parts of a week in the time zone. They are written as ``Mon-Fri 08:00-18:00``,
-several with a comma between; ``22:00-06:00`` ends on the next day.
+several separated by commas; ``22:00-06:00`` ends on the next day.
+
+A correction is time that was agreed, after the fact, not to count. A statement keeps its figures,
+and the agreed figures outside the corrections are reported next to them. Corrections exclude
+windows as planned maintenance does. OpenSLO's draft of v2 has a BudgetAdjustment for this purpose,
+which adds a percentage and has neither subjects nor approval.
 """
 
 import datetime as dt
+import difflib
 import re
-from typing import Final, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from pathlib import Path
+from typing import Any, Final, NamedTuple
 
 from lakehouse.core import periods
-from lakehouse.core.periods import Period, micros
+from lakehouse.core.display import visible
+from lakehouse.core.objective import Objective
+from lakehouse.core.periods import Period, iso, micros
 from lakehouse.core.spans import overlap, union
-from lakehouse.errors import PeriodError
-from lakehouse.slo.calendar.corrections import Correction
+from lakehouse.core.subjects import Subject
+from lakehouse.core.yaml_nodes import Kind, Node
+from lakehouse.errors import MaintenanceFileError, PeriodError
+from lakehouse.slo.calendar import maintenance
 from lakehouse.slo.calendar.maintenance import Maintenance
+
+_REQUIRED: Final = (*maintenance.REQUIRED, "approved_by", "ticket")
+
+
+@dataclass(frozen=True, slots=True)
+class Correction(maintenance.Maintenance):
+    """A span that was agreed not to count.
+
+    Attributes:
+        approved_by: The person who approved it.
+        ticket: The record of the approval.
+        node: Its place in the file.
+    """
+
+    approved_by: str = ""
+    ticket: str = ""
+    node: Node | None = field(default=None, compare=False, repr=False)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the correction as JSON, with the keys of its file."""
+        return {
+            **maintenance.Maintenance.to_json(self),
+            "objectives": list(self.objectives),
+            "approved_by": self.approved_by,
+            "ticket": self.ticket,
+        }
+
+    def says(self, message: str, key: str = "", kind: Kind = "invalid") -> str:
+        """Return a line about it, or about one of its keys, with its place in the file."""
+        if self.node is None:
+            return message
+        return visible(str(self.node.keys.get(key, self.node).says(kind, message)))
+
+
+def load_corrections(path: Path) -> tuple[tuple[Correction, ...], list[str]]:
+    """Return all corrections of a file, by their start, and a line for each malformed item.
+
+    Raises:
+        MaintenanceFileError: The file cannot be read, or does not have a list of corrections.
+    """
+    corrections, faults = [], []
+    for node in maintenance.items(path, "corrections", _REQUIRED):
+        try:
+            corrections.append(_correction(node))
+        except MaintenanceFileError as error:
+            faults.append(visible(str(error)))
+    corrections.sort(key=lambda one: (one.start_us, one.end_us, one.reason))
+    return tuple(corrections), faults
+
+
+def _correction(node: Node) -> Correction:
+    span = maintenance.span(node, _REQUIRED, ("objectives",))
+    named = node.get("objectives")
+    objectives = ("*",) if named is None else maintenance.patterns(named)
+    approved_by, ticket = (node.entries[key].text for key in ("approved_by", "ticket"))
+    return Correction(*span, objectives, approved_by, ticket, node)
+
+
+def check_corrections(
+    corrections: Sequence[Correction],
+    objectives: Sequence[Objective],
+    subjects: Sequence[Subject],
+    now_us: int,
+) -> Iterator[str]:
+    """Yield a line for each fault: time in the future, unknown names, overlapping corrections.
+
+    Args:
+        corrections: By their start.
+        objectives: Every objective.
+        subjects: Every subject of the lake, past ones too.
+        now_us: The present.
+    """
+    objective_names = {one.name for one in objectives}
+    for one in corrections:
+        if one.end_us > now_us:
+            message = "it ends in the future; write planned work as maintenance"
+            yield one.says(message, "end")
+        yield from _unknown(one, "objectives", one.objectives, objective_names)
+        for key, column in maintenance.LISTS.items():
+            names = {{"cluster": sub.cluster, **sub.names}[column] for sub in subjects}
+            known = {str(name) for name in names if name is not None}
+            yield from _unknown(one, key, one.names.get(column, ()), known)
+    pairs = combinations(corrections, 2)
+    for first, second in (pair for pair in pairs if pair[1].start_us < pair[0].end_us):
+        kinds = {one.kind for one in objectives if first.is_on(one.name) and second.is_on(one.name)}
+        common = (one for one in subjects if first.concerns(one) and second.concerns(one))
+        if any(one.kind in kinds for one in common):
+            place = first.node.line if first.node else iso(first.start_us)
+            message = f"it overlaps the correction of line {place}; give the time one ticket"
+            yield second.says(message, "start")
+
+
+def _unknown(
+    one: Correction, key: str, globs: Iterable[str], names: Iterable[str]
+) -> Iterator[str]:
+    known = sorted(names)
+    for glob in globs:
+        if not any(maintenance.matches(name, (glob,)) for name in known):
+            near = difflib.get_close_matches(glob, known, 1, 0.6)
+            meant = f"; did you mean {near[0]}?" if near else "; correct or remove it"
+            yield one.says(f"nothing here is called {glob}{meant}", key)
+
 
 _DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _DAY: Final = "|".join(_DAYS)
@@ -42,7 +158,7 @@ class BusinessHours(NamedTuple):
     rules: tuple[Rule, ...]
 
     def within(self, period: Period, zone: dt.tzinfo) -> tuple[Period, ...]:
-        """The parts of a period that are business hours, oldest first, without overlap."""
+        """Return the parts of a period that are business hours, oldest first, without overlap."""
         spans = (
             (_at(date, rule.start, zone), _at(date, rule.end, zone))
             for date in periods.days(period.start - dt.timedelta(days=1), period.end, zone)
@@ -60,7 +176,7 @@ def _at(date: dt.date, minutes: int, zone: dt.tzinfo) -> int:
 
 
 def parse_business_hours(text: str) -> BusinessHours:
-    """Business hours from their text.
+    """Return business hours from their text.
 
     Raises:
         PeriodError: The text has another form.
@@ -88,8 +204,9 @@ class Calendar(NamedTuple):
     Attributes:
         time_zone: IANA name; it determines the limits of a week, and how instants are shown.
         business: Business hours in that zone; None: the report has no section on them.
-        maintenance: Planned maintenance; objectives are reported without it, too.
-        corrections: Time that was agreed not to count; objectives are reported without it, too.
+        maintenance: Planned maintenance. The report also has the objectives without it.
+        corrections: Time that was agreed not to count. The report also has the objectives without
+            it.
     """
 
     time_zone: str = periods.UTC_NAME

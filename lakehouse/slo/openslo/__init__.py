@@ -1,1 +1,1 @@
-"""OpenSLO v1 files: where each value stands, what is wrong with it, what jmxlake makes of it."""
+"""OpenSLO v1 files: values with their places, findings, and computed objectives."""

@@ -1,4 +1,4 @@
-"""Whether the metrics of objectives can ever have data: compared with a catalogue."""
+"""Check of objectives against a catalogue: metrics and labels that can never have data."""
 
 import difflib
 from collections import defaultdict
@@ -15,14 +15,14 @@ from lakehouse.tables import LABELLED, METRIC_DEFINITIONS
 
 
 def of_lake(engine: Engine, objects: Iterable[FileObject]) -> dict[str, Known]:
-    """The metrics in the catalogues of a lake's agents, and those that are derived.
+    """Return the metrics in the catalogues of a lake's agents, and derived metrics.
 
     Args:
         engine: Reads the lake.
-        objects: Where their objectives choose by labels, these metrics have theirs.
+        objects: Objects of files. If their objectives choose by labels, the metrics have labels.
 
     Raises:
-        TableNotFoundError: No agent has written its catalogue there.
+        TableNotFoundError: The lake has no catalogue of an agent.
     """
     sql, shipped = "SELECT DISTINCT r.metric, r.kind, r.family FROM {rows} r", known()
     metrics = {name: one for name, one in shipped.items() if not one.families}
@@ -36,7 +36,7 @@ def of_lake(engine: Engine, objects: Iterable[FileObject]) -> dict[str, Known]:
 
 
 def _labels(engine: Engine, metrics: Iterable[str]) -> dict[str, set[str]]:
-    """The labels of the series that gold has of some metrics; none before a rollup."""
+    """Return the labels of the series of some metrics in gold; empty before a rollup."""
     where = is_one_of("r.metric", sorted(metrics))
     sql = f"SELECT DISTINCT r.metric, r.labels FROM {{rows}} r WHERE {where}"
     try:
@@ -54,8 +54,8 @@ def check(objects: list[FileObject], metrics: Mapping[str, Known], *, where: str
 
     Args:
         objects: The objects of files; their findings are added to.
-        metrics: The metrics that there are.
-        where: Where they are, for the findings.
+        metrics: The known metrics.
+        where: Their place, for the findings.
     """
     for item in objects:
         for objective in item.objectives:
@@ -68,7 +68,7 @@ def check(objects: list[FileObject], metrics: Mapping[str, Known], *, where: str
 
 
 def _places(node: Node, name: str) -> Iterator[Node]:
-    """Where a metric or a label of this name is written; elsewhere if by reference."""
+    """Yield the places of a metric or label of this name; none if it is in a referenced object."""
     metric, match = node.get("metric"), node.get("match")
     if metric is not None and metric.text == name:
         yield metric
@@ -81,7 +81,7 @@ def _places(node: Node, name: str) -> Iterator[Node]:
 def _faults(
     objective: Objective, metrics: Mapping[str, Known], where: str
 ) -> Iterator[tuple[str, str]]:
-    """Metrics and labels of an objective that cannot have its data, and why."""
+    """Yield each metric and label of an objective that cannot have data, with the reason."""
     events = objective.events
     levels = ("topic", "partition") if objective.kind == "topic" else (objective.kind,)
     for name in dict.fromkeys(objective.metrics):
@@ -97,7 +97,7 @@ def _faults(
         elif events and one.kind != "counter":
             yield name, "it is a gauge, and counts no events: write a thresholdMetric"
         elif not events and one.kind == "counter" and objective.level != "group":
-            yield name, "it is a counter, and holds no value: write a ratioMetric"
+            yield name, "it is a counter, not a gauge: write a ratioMetric"
         labels = one.labels if one else objective.series
         for label in sorted(objective.series.keys() - labels):
             yield label, _no_label(label, name, labels, where)

@@ -1,4 +1,4 @@
-"""Files of objectives, as OpenSLO v1 has them: read together, for objects refer to one another.
+"""OpenSLO v1 files of objectives, loaded together because objects can refer to each other.
 
 A file's ``metricSource`` has type ``jmxlake``, with a ``level``, a ``metric``, the attributes that
 a subject must have (``where``) and the patterns that its names, or labels of its series, must match
@@ -13,15 +13,15 @@ from typing import Final
 from lakehouse.core.objective import Objective
 from lakehouse.core.yaml_nodes import Findings, MalformedError, Node, documents, worst
 from lakehouse.errors import ObjectiveError
-from lakehouse.slo.openslo import composites, schema, slo_to_objectives
-from lakehouse.slo.openslo.metric import Library
+from lakehouse.slo.openslo import indicators, schema, slo_to_objectives
+from lakehouse.slo.openslo.indicators import Library
 from lakehouse.tables.strict_files import UnreadableFileError, read_text
 
 SHIPPED: Final = Path(__file__).parents[1] / "objectives"
 """The folder of the objectives that jmxlake ships."""
 
 OPTIONAL: Final = SHIPPED / "optional"
-"""The folder of objectives on families that agents read only where they are switched on."""
+"""The folder of objectives on families that are disabled by default."""
 
 _NO_EFFECT: Final = {
     "Service": "jmxlake has no list of services",
@@ -35,14 +35,14 @@ _NO_EFFECT: Final = {
 
 @dataclass(slots=True)
 class FileObject:
-    """One object of a file, and what jmxlake makes of it.
+    """One object of a file, with its findings and objectives.
 
     Attributes:
-        node: The object; an empty one where nothing could be read.
-        kind: Its kind; empty where it has none.
+        node: The object; an empty node if the file could not be read.
+        kind: Its kind; empty without one.
         findings: Its faults, and its parts that are unsupported or have no effect.
         objectives: The objectives that jmxlake computes.
-        weighs: Of a composite, the objectives of other SLOs that it weighs.
+        weighs: The objectives of other SLOs that a composite weighs.
     """
 
     node: Node
@@ -53,7 +53,7 @@ class FileObject:
 
     @property
     def name(self) -> str:
-        """Its name; empty where it has none."""
+        """Its name; empty without one."""
         metadata = self.node.entries.get("metadata")
         name = metadata.entries.get("name") if metadata else None
         return name.text if name else ""
@@ -70,17 +70,16 @@ class FileObject:
 
 
 def load(folder: Path = SHIPPED) -> tuple[Objective, ...]:
-    """All objectives of a folder, by name.
+    """Return all objectives of a folder, by name.
 
     Raises:
-        ObjectiveError: A file is no OpenSLO v1 or has what jmxlake does not support, or two objects
-            have one name.
+        ObjectiveError: A file is not OpenSLO v1, has an unsupported part, or repeats a name.
     """
     objects = read([folder])
     faults = [fault for item in objects for fault in item.findings if fault.kind != "note"]
     if faults:
         others = len(faults) - 1
-        more = f" (and {others} more: see jmxlake objectives check)" if others else ""
+        more = f" (and {others} more: see jmxlake slo check)" if others else ""
         raise ObjectiveError(f"{' '.join(str(faults[0]).split())}{more}")
     objectives = [objective for item in objects for objective in item.objectives]
     if not objectives:
@@ -89,7 +88,7 @@ def load(folder: Path = SHIPPED) -> tuple[Objective, ...]:
 
 
 def read(places: Sequence[Path]) -> list[FileObject]:
-    """The objects of files, and of all YAML files of folders (not of their subfolders).
+    """Return the objects of files, and of all YAML files of folders (not of their subfolders).
 
     Raises:
         ObjectiveError: A place does not exist, or a folder has no YAML file.
@@ -140,7 +139,7 @@ def _read_objectives(valid: list[FileObject]) -> None:
     library, used = {(item.kind, item.name): item.node for item in valid}, set()
     for item in valid:
         if item.kind == "SLO":
-            used |= composites.references(item.node)
+            used |= indicators.references(item.node)
             item.objectives = slo_to_objectives.objectives(item.node, library, item.findings)
     for item in valid:
         if item.kind in _NO_EFFECT and not (item.kind == "SLI" and item.name in used):
@@ -148,18 +147,18 @@ def _read_objectives(valid: list[FileObject]) -> None:
             item.findings.note(item.node, f"{item.kind} has no effect: {reason}")
     _check_names(valid)
     for item in valid:
-        if item.kind == "SLO" and composites.is_one(item.node):
+        if item.kind == "SLO" and indicators.is_composite(item.node):
             _weigh(item, valid, library)
 
 
 def _weigh(composite: FileObject, valid: list[FileObject], library: Library) -> None:
     """Make the objectives of other SLOs parts of a composite."""
     slos = {item.name: item for item in valid if item.kind == "SLO"}
-    pairs = composites.weighed(composite.node, library)
+    pairs = indicators.weighed(composite.node, library)
     window = slo_to_objectives.window(composite.node)
     for goal, _ in pairs:
         slo = slos[goal.entries["indicatorRef"].text]
-        composites.compare(goal, window, slo.objectives, composite.findings)
+        indicators.compare(goal, window, slo.objectives, composite.findings)
     if worst(composite.findings) in {"invalid", "unsupported"}:
         composite.objectives = []
         return
@@ -171,7 +170,7 @@ def _weigh(composite: FileObject, valid: list[FileObject], library: Library) -> 
 
 
 def _check_names(valid: list[FileObject]) -> None:
-    """Refuse a second object of one name, among those with objectives or references to them."""
+    """Refuse a second object with the same name, kind and use."""
     first_by_name: dict[tuple[str, str], Node] = {}
     for item in valid:
         first = first_by_name.setdefault((item.kind, item.name), item.node)

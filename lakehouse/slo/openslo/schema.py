@@ -1,8 +1,12 @@
-"""Checks objects against schema.yaml, the shape of OpenSLO v1; findings keep line and column."""
+"""Check of objects against schema.yaml, the shape of OpenSLO v1.
+
+Findings have line and column, and a hint where other OpenSLO tools or older versions differ.
+"""
 
 import datetime as dt
+import difflib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, get_args
@@ -13,7 +17,6 @@ from lakehouse.core import periods
 from lakehouse.core.objective import Level
 from lakehouse.core.yaml_nodes import Findings, Node, number
 from lakehouse.errors import PeriodError
-from lakehouse.slo.openslo import hints
 
 API: Final = "openslo/v1"
 GOOD_SECONDS: Final = "GoodSeconds"
@@ -34,7 +37,7 @@ _NAMES: Final = {
 
 
 def clock(node: Node) -> dt.datetime | None:
-    """A time without a zone, or None."""
+    """Return a time without a zone, or None."""
     try:
         return dt.datetime.strptime(node.text, "%Y-%m-%d %H:%M:%S")  # noqa: DTZ007 - zone is apart
     except ValueError:
@@ -98,7 +101,7 @@ def check(node: Node, findings: Findings) -> str:
     version, kind = node.entries.get("apiVersion"), node.entries.get("kind")
     if version is None or version.text != API:
         actual = f"it is {version.text!r}" if version else "apiVersion is missing"
-        hint = hints.of_version(version.text) if version else ""
+        hint = _version_hint(version.text) if version else ""
         findings.invalid(version or node, f"{actual}; only {API} is supported{hint}")
         return ""
     kinds = _schema()["kinds"]
@@ -132,8 +135,8 @@ def _hint(node: Node, shape: str) -> str:
     if node.is_nested or shape in _SCALARS:
         return ""
     if shape[0] in "[(":
-        return hints.of_number(node)
-    return hints.of_choice(node.text, shape.split(" | "))
+        return _number_hint(node)
+    return _choice_hint(node.text, shape.split(" | "))
 
 
 def _check_map(node: Node, shape: dict[str, Any], findings: Findings) -> None:
@@ -150,7 +153,7 @@ def _check_map(node: Node, shape: dict[str, Any], findings: Findings) -> None:
     for key, value in node.entries.items():
         value_shape = known.get(key, known.get("*"))
         if value_shape is None:
-            hint = hints.of_key(node, key, known)
+            hint = _key_hint(node, key, known)
             findings.unsupported(node.keys[key], f"not one of {', '.join(known)}{hint}")
         elif key in required or not value.is_null:
             check_shape(value, value_shape, findings)
@@ -206,8 +209,71 @@ def _scalar(shape: str) -> Scalar:
 
 
 def _content(node: Node) -> str:
-    if hints.is_template(node):
+    if _is_template(node):
         return "a template ({{ }}; render it first)"
     if node.is_nested:
         return {"map": "a map", "seq": "a list"}[node.tag]
     return "empty" if node.is_null else repr(node.text[:60])
+
+
+_UNITS: Final = {
+    "second": "s", "minute": "m", "hour": "h", "day": "d", "week": "w", "month": "M",
+    "quarter": "Q", "year": "Y",
+}  # fmt: skip
+"""Letters of a duration by the units that OpenSLO had before v1."""
+
+
+def _version_hint(text: str) -> str:
+    """Return what changed since an older apiVersion; empty for any other text.
+
+    Args:
+        text: The apiVersion of an object.
+    """
+    if not text.startswith("openslo/v1"):
+        return ""
+    return ". v1 has a list under timeWindow with a duration, and an indicator for the SLI"
+
+
+def _choice_hint(text: str, allowed: Iterable[str]) -> str:
+    """Return the choice that a text is nearest to, whatever its case.
+
+    Args:
+        text: The value.
+        allowed: The choices.
+    """
+    known = {one.lower(): one for one in allowed}
+    near = difflib.get_close_matches(text.lower(), known, n=1)
+    return f"; did you mean {known[near[0]]!r}?" if near else ""
+
+
+def _number_hint(node: Node) -> str:
+    """Return the other key for a target that is written in percent.
+
+    Args:
+        node: A number out of its range.
+    """
+    value = number(node)
+    is_percent = node.path.endswith(".target") and value is not None and 1 < value < 100
+    return f"; write targetPercent: {node.text}" if is_percent else ""
+
+
+def _key_hint(owner: Node, key: str, known: Iterable[str]) -> str:
+    """Return what to write instead of an unknown key.
+
+    Args:
+        owner: The map that it is in.
+        key: The key.
+        known: The keys that the map may have.
+    """
+    if key in {"unit", "count"} and "duration" in known:
+        unit, count = (owner.entries.get(name) for name in ("unit", "count"))
+        letter = _UNITS.get(unit.text.lower().removesuffix("s"), "") if unit else ""
+        written = f"{count.text}{letter}" if count and count.text.isdecimal() and letter else "30d"
+        return f"; write duration: {written}"
+    near = difflib.get_close_matches(key, list(known), n=1)
+    return f"; did you mean {near[0]!r}?" if near else ": mistyped?"
+
+
+def _is_template(node: Node) -> bool:
+    """Return True for ``{{ ... }}``, which YAML reads as a map whose key is a map."""
+    return node.tag == "map" and set(node.entries) == {"?"}

@@ -1,4 +1,4 @@
-"""Makes objectives of a valid SLO, and findings of what jmxlake does not support in it."""
+"""Conversion of a valid SLO to objectives, with findings on unsupported parts."""
 
 from dataclasses import dataclass, field
 from typing import Final, cast
@@ -6,8 +6,16 @@ from typing import Final, cast
 from lakehouse.core import objective
 from lakehouse.core.error_budget_window import ISO_WEEK, LONGEST_DAYS, TimeWindow
 from lakehouse.core.yaml_nodes import Findings, Node, number, truth
-from lakehouse.slo.openslo import composites
-from lakehouse.slo.openslo.metric import Library, Source, counters, entries, source, target, texts
+from lakehouse.slo.openslo import indicators
+from lakehouse.slo.openslo.indicators import (
+    Library,
+    Source,
+    counters,
+    entries,
+    source,
+    target,
+    texts,
+)
 from lakehouse.slo.openslo.schema import GOOD_SECONDS, clock
 from lakehouse.tables import DEFAULT_WINDOW_SECONDS
 
@@ -15,16 +23,16 @@ _SECONDS: Final = {"m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _DAYS: Final = {"d": 1, "w": 7, "M": 31, "Q": 92, "Y": 366}
 
 _Measured = tuple[Source | None, objective.Events | None, bool]
-"""The metric and the events, None where unsupported; and whether events are counted."""
+"""The metric and the events, each None if unsupported, and whether events are counted."""
 
 
 def objectives(slo: Node, library: Library, findings: Findings) -> list[objective.Objective]:
-    """The objectives of a valid SLO; none where jmxlake does not support it.
+    """Return the objectives of a valid SLO; empty if jmxlake does not support it.
 
     Args:
         slo: The object.
         library: Objects that it may refer to.
-        findings: Receives what is not supported, and what has no effect.
+        findings: Receives findings on unsupported parts, and on keys without effect.
     """
     reader = _Reader(slo, library)
     supported = reader.objectives()
@@ -33,7 +41,7 @@ def objectives(slo: Node, library: Library, findings: Findings) -> list[objectiv
 
 
 def window(slo: Node) -> TimeWindow | None:
-    """The window of a valid SLO; None where jmxlake does not support it."""
+    """Return the window of a valid SLO; None if jmxlake does not support it."""
     return _Reader(slo, {}).window()
 
 
@@ -60,10 +68,10 @@ class _Reader:
         window = self.window()
         if "alertPolicies" in self.spec.entries:
             self.findings.note(self.spec.keys["alertPolicies"], "jmxlake sends no alerts")
-        is_composite = composites.is_one(self.slo)
-        parts = tuple(composites.parts(self.slo, self.findings)) if is_composite else ()
+        is_composite = indicators.is_composite(self.slo)
+        parts = tuple(indicators.parts(self.slo, self.findings)) if is_composite else ()
         holders = self.goals if is_composite else (self.spec,)
-        # Where it has one indicator, all goals are on what that measures.
+        # With one indicator, all goals are on its metric.
         measured = [self._measured(one) for one in holders] * (len(self.goals) // len(holders))
         made = [
             self._objective(at, goal, of, window, parts[at - 1 : at])
@@ -91,7 +99,7 @@ class _Reader:
         )  # fmt: skip
 
     def _indicator(self, holder: Node) -> Node | None:
-        """The spec of the SLI of an SLO, or of one entry of a composite's objectives."""
+        """Return the spec of the SLI of an SLO, or of one entry of a composite's objectives."""
         present = holder.present("indicator", "indicatorRef")
         if len(present) != 1:
             actual = " and ".join(present) or "none"
@@ -101,7 +109,7 @@ class _Reader:
         indicator = holder.entries[present[0]]
         if present == ["indicatorRef"]:
             sli = self.library.get(("SLI", indicator.text))
-            if holder is not self.spec and composites.refers_to_slo(holder, self.library):
+            if holder is not self.spec and indicators.refers_to_slo(holder, self.library):
                 return None
             if sli is None:
                 kinds = "SLI" if holder is self.spec else "SLI or SLO"
@@ -111,7 +119,7 @@ class _Reader:
         return indicator.entries["spec"]
 
     def _measured(self, holder: Node) -> _Measured | None:
-        """What an SLO, or an entry of a composite's objectives, measures; None: nothing itself."""
+        """Return the metric of an SLO or of an entry of a composite; None: it has no SLI."""
         indicator, method = self._indicator(holder), self.method.text
         if indicator is None:
             return None
@@ -122,7 +130,7 @@ class _Reader:
             return (*counters(ratio, self.library, self.findings), True)
         if method == "Occurrences":
             self.findings.unsupported(self.method, "a thresholdMetric has no events to count")
-        if len(self.goals) > 1 and not composites.is_one(self.slo):
+        if len(self.goals) > 1 and not indicators.is_composite(self.slo):
             self.findings.invalid(self.goals[1], "a thresholdMetric allows one objective only")
         measured = source(indicator.entries["thresholdMetric"], self.library, self.findings)
         if measured and measured.level == "partition" and method != GOOD_SECONDS:
@@ -171,10 +179,10 @@ class _Reader:
         node = self.spec.get(key)
         return node.text if node else ""
 
-    # The window, and the slices that it is cut into.
+    # The window, and its slices.
 
     def window(self) -> TimeWindow | None:
-        """The window; None where jmxlake does not support it."""
+        """Return the window; None if jmxlake does not support it."""
         windows = self.spec.get("timeWindow")
         if windows is None:
             self.findings.note(self.spec, "no timeWindow: the ISO week that is reported")
@@ -207,7 +215,7 @@ class _Reader:
         return TimeWindow(count, unit, clock(start), zone.text)
 
     def _slices(self, goal: Node, *, has_events: bool) -> objective.Slices | None:
-        """The slices of an objective; None where there are none, or none that are supported."""
+        """Return the slices of an objective; None: it has none, or they are not supported."""
         method = self.method.text
         window, target = goal.get("timeSliceWindow"), goal.get("timeSliceTarget")
         if method in {"Occurrences", GOOD_SECONDS}:
@@ -251,5 +259,5 @@ class _Reader:
 
 
 def _parts(duration: Node) -> tuple[int, str]:
-    """The number and the unit of a checked duration."""
+    """Return the number and the unit of a checked duration."""
     return min(int(duration.text[:-1]), 10**6), duration.text[-1]

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tests.hostile.case import Room
     from tests.hostile.serving import Answer
 
-_ONCE: Final = ("jmxlake-agent", "once", "--config", "agent.yaml")
+_SCRAPE: Final = ("jmxlake-agent", "scrape", "--config", "agent.yaml")
 _MEBI: Final = 1 << 20
 _PIECE: Final = 65_536
 
@@ -167,21 +167,21 @@ def cases() -> Iterator[Case]:
     """An exporter by transport, by content and by names; then the two APIs in JSON."""
     for name, (answer, codes) in TRANSPORT.items():
         lay = partial(_lay_exporter, answer=answer)
-        yield Case("exporter", name, lay, (Command(_ONCE, codes),))
+        yield Case("exporter", name, lay, (Command(_SCRAPE, codes),))
     for name, (make, codes) in CONTENT.items():
-        yield Case("exporter", name, partial(_lay_page, make=make), (Command(_ONCE, codes),))
+        yield Case("exporter", name, partial(_lay_page, make=make), (Command(_SCRAPE, codes),))
     for name, value in NAMES.items():
         body = partial(_named, name=value)
         yield Case("exporter", f"name: {name}", partial(_lay_page, make=body), (_DELIVERING,))
     for name, (jolokia, codes) in _JOLOKIA.items():
         lay = partial(_lay_jolokia, answer=jolokia)
-        yield Case("Jolokia", name, lay, (Command(_ONCE, codes),))
+        yield Case("Jolokia", name, lay, (Command(_SCRAPE, codes),))
     for name, (answered, codes) in _PROMETHEUS.items():
         lay = partial(_lay_prometheus, answer=answered)
         yield Case("Prometheus API", name, lay, (Command(_IMPORT, codes),))
 
 
-_DELIVERING: Final = Command(_ONCE, EITHER)
+_DELIVERING: Final = Command(_SCRAPE, EITHER)
 
 
 def _named(name: str) -> bytes:

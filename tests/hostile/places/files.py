@@ -164,7 +164,7 @@ def _catalogue(_: Room) -> str:
 
 
 _CHECK: Final = ("jmxlake-agent", "check", "--config", "agent.yaml", "--offline")
-_ONCE: Final = ("jmxlake-agent", "once", "--config", "agent.yaml")
+_SCRAPE: Final = ("jmxlake-agent", "scrape", "--config", "agent.yaml")
 _OPTIONS: Final = f"aws_access_key_id: AKIA\naws_secret_access_key: {SECRET}\n"
 _SEND: Final = ("jmxlake", "send", "report.json", "--settings", "send.yaml", "--dry-run")
 _INTERVAL: Final = "start: 2026-11-16T10:00:00Z\n    end: 2026-11-16T11:00:00Z\n"
@@ -173,19 +173,19 @@ KINDS: Final = (
     Kind("agent configuration", "agent.yaml", lambda room: json_free(settings(room)), _CHECK),
     Kind("catalogue file", "beans/acme.yaml", _catalogue, _CHECK, _agent(catalogue="beans"),
          _MOST_TELLING),
-    Kind("exporter rules", "rules.yaml", _plain("rules:\n- pattern: '.*'\n"), _ONCE,
+    Kind("exporter rules", "rules.yaml", _plain("rules:\n- pattern: '.*'\n"), _SCRAPE,
          _agent(source={"prometheus": {"rules_file": "rules.yaml"}}), _MOST_TELLING,
          lax=("valid", "byte-order mark", "duplicate key")),
     Kind("storage options of an agent", "options.yaml", _plain(_OPTIONS), _CHECK,
          _agent(lake={"options_file": "options.yaml"}), _MOST_TELLING,
          lax=_MOST_TELLING),
-    Kind("targets", "targets.yaml", _plain("- targets: ['127.0.0.1:1']\n"), _ONCE,
+    Kind("targets", "targets.yaml", _plain("- targets: ['127.0.0.1:1']\n"), _SCRAPE,
          _agent(source={"targets_file": "targets.yaml"}), _MOST_TELLING,
          lax=("valid", "byte-order mark", "duplicate key")),
     Kind("objectives", "slo/slo.yaml", lambda _: _shipped(),
-         ("jmxlake", "objectives", "check", "slo/slo.yaml"), contents=_MOST_TELLING, lax=("two documents", "empty")),
+         ("jmxlake", "slo", "check", "slo/slo.yaml"), contents=_MOST_TELLING, lax=("two documents", "empty")),
     Kind("folder of objectives", "slo/slo.yaml", lambda _: _shipped(),
-         ("jmxlake", "objectives", "list", "slo"), contents=_MOST_TELLING),
+         ("jmxlake", "slo", "list", "slo"), contents=_MOST_TELLING),
     Kind("send settings", "send.yaml", _plain(
         "mail:\n  host: 127.0.0.1\n  security: none\n  from: k@example.org\n  to: [a@b.org]\n"
         "  username: reports\n  password_variable: HOSTILE_PASSWORD\n  attach: [json]\n"), _SEND, rooms.facts),
@@ -264,7 +264,7 @@ def _secrets() -> Iterator[Case]:
     for name, make in _SECRETS.items():
         for kind in ("exporter", "webhook"):
             lay = partial(_lay_secret, kind=kind, make=make)
-            words = _ONCE if kind == "exporter" else _SEND[:-1]
+            words = _SCRAPE if kind == "exporter" else _SEND[:-1]
             codes = EITHER if kind == "exporter" and name in _TAKEN else REFUSED
             yield Case("files", f"secret of {kind}: {name}", lay, (Command(words, codes),))
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tests.hostile.case import Outcome, Room
 
 _SOURCE: Final = Path(__file__).parents[2] / "integration/java/HostileJmx.java"
-_ONCE: Final = ("jmxlake-agent", "once", "--config", "agent.yaml")
+_SCRAPE: Final = ("jmxlake-agent", "scrape", "--config", "agent.yaml")
 _PRINTED: Final = ("Gadget", "Quotes")
 _HARMLESS: Final = ("Good",)
 _NO_HOST: Final = "broker.invalid"
@@ -62,11 +62,11 @@ def cases() -> Iterator[Case]:
         for way in ("jmx", "jmxquery") if name in _PRINTED else ("jmx",):
             codes = EITHER if name in _HARMLESS else REFUSED
             lay = partial(_lay_bean, name=name, way=way)
-            yield Case("JMX", f"{way} {name}", lay, (Command(_ONCE, codes | {0}, seconds=90),))
+            yield Case("JMX", f"{way} {name}", lay, (Command(_SCRAPE, codes | {0}, seconds=90),))
     for name in ports():
         lay = partial(_lay_port, name=name)
-        yield Case("JMX", f"port: {name}", lay, (Command(_ONCE, REFUSED, seconds=90),))
-    named = Command(_ONCE, REFUSED, judged=_names_the_host, seconds=90)
+        yield Case("JMX", f"port: {name}", lay, (Command(_SCRAPE, REFUSED, seconds=90),))
+    named = Command(_SCRAPE, REFUSED, judged=_names_the_host, seconds=90)
     yield Case("JMX", "stub of another host", _lay_stub, (named,))
 
 

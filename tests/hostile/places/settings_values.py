@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tests.hostile.case import Room
 
 _CHECK: Final = ("jmxlake-agent", "check", "--config", "agent.yaml")
-_ONCE: Final = ("jmxlake-agent", "once", "--config", "agent.yaml")
+_SCRAPE: Final = ("jmxlake-agent", "scrape", "--config", "agent.yaml")
 _URLS: Final = {
     "file": "file:///etc/hostname",
     "file of the room": "file://@ROOM@/outside/secret.txt",
@@ -95,12 +95,12 @@ def cases() -> Iterator[Case]:
     """URLs, other settings, and variables."""
     for name, url in _URLS.items():
         lay = partial(_lay, changed={"source": url})
-        listed = (Command(_CHECK, REFUSED, lines=12), Command(_ONCE, REFUSED))
+        listed = (Command(_CHECK, REFUSED, lines=12), Command(_SCRAPE, REFUSED))
         yield Case("settings", f"url: {name}", lay, listed)
     for name, (changed, codes) in _KEYS.items():
         yield Case("settings", name, partial(_lay, changed=changed), (Command(_CHECK, codes),))
     for name, (variables, codes) in _ENVIRONS.items():
-        once = Command(_ONCE, codes, environ=variables)
+        once = Command(_SCRAPE, codes, environ=variables)
         yield Case(
             "environment", name, partial(_lay, changed={}), (once, *_report(name, variables))
         )
@@ -109,7 +109,7 @@ def cases() -> Iterator[Case]:
 def _report(name: str, variables: dict[str, str]) -> tuple[Command, ...]:
     if "value" in name or "key" in name:
         return ()
-    words = ("jmxlake", "objectives", "list")
+    words = ("jmxlake", "slo", "list")
     return (Command(words, TAKEN, environ=variables),)
 
 

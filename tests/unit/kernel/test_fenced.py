@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from lakehouse.slo.partition_level import expected_us
+from lakehouse.slo.levels import expected_us
 from tests.kernel_inputs import together
 from tests.kernel_tables import bronze, rolled_up
 from tests.lake_builder import Batch

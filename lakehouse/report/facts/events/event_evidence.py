@@ -16,16 +16,14 @@ from lakehouse.core.subjects import with_ends
 from lakehouse.engines.engine import ask
 from lakehouse.engines.gold_reader import is_hourly, is_one_of
 from lakehouse.errors import PeriodError
-from lakehouse.gold import brokers_away, causes, events as grouping, incidents
-from lakehouse.gold.brokers_away import Away
-from lakehouse.gold.causes import CHANGES, Change, Judged
+from lakehouse.gold import causes, events as grouping, incidents
+from lakehouse.gold.causes import CHANGES, Away, Change, Judged
 from lakehouse.gold.events import SLACK_US, Event
 from lakehouse.gold.incidents import Incident
 from lakehouse.report.facts.gold import Gold
 
 _WEEK_US: Final = 7 * DAY_US
 _WEEKS_BEFORE: Final = 7
-_SILENT_INTERVALS: Final = 2.5
 _FENCED: Final = "kafka.controller.fenced_brokers"
 _ALL: Final = "'all'"
 _OF_WEEK: Final = (
@@ -56,7 +54,7 @@ def grouped(gold: Gold) -> list[tuple[Event, list[Incident]]]:
 def away(gold: Gold) -> list[Away]:
     """Return when brokers were away in the period."""
     readings = gold.whole(tables.READINGS)
-    return brokers_away.read(gold.engine, readings, gold.events, gold.broker_families)
+    return causes.read_away(gold.engine, readings, gold.events, gold.broker_families)
 
 
 def names_before(gold: Gold) -> list[set[tuple[object, ...]]]:
@@ -193,6 +191,6 @@ def _unread(gold: Gold, spans: Sequence[Span]) -> list[dict[str, int]]:
             for name, common in lived.items()
         }
         found.append({
-            name: us for name, us in sorted(gaps.items()) if us > _SILENT_INTERVALS * longest
+            name: us for name, us in sorted(gaps.items()) if us > tables.MAX_GAP_INTERVALS * longest
         })  # fmt: skip
     return found

@@ -1,26 +1,102 @@
-"""How much of each objective's error budget each event used.
+"""Sizes of events, and the error budget of each objective that each event used.
 
-Each instant of a subject's bad time belongs to the event with the latest onset that contains it,
-so the events' times add up to the subject's bad time. Bad time without an incident (a threshold
-above zero, counted events, time before the period) belongs to an event of the subject itself.
+An instant of a subject's bad time belongs to the event with the latest onset that contains it, so
+the events' times add up to the subject's bad time. Bad time without an incident (a threshold above
+zero, counted events, time before the period) belongs to an event of the subject itself.
 """
+
+from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Final, NamedTuple
 
 from lakehouse import tables
-from lakehouse.core.metrics import names_in_bronze
+from lakehouse.core.metrics import COPY_LAG, DELETE_LAG, names_in_bronze
 from lakehouse.core.periods import HOUR_US, Period
 from lakehouse.core.spans import Span, length, overlap, union
 from lakehouse.core.subjects import SUBJECT, SUBJECT_COLUMNS
 from lakehouse.engines.engine import ask
 from lakehouse.engines.gold_reader import is_hourly, is_one_of
-from lakehouse.gold.event_kinds import AVAILABILITY, NEVER, OTHER, SYMPTOM, kind_of
-from lakehouse.gold.events import Key
+from lakehouse.gold.events import AVAILABILITY, NEVER, OTHER, SYMPTOM, Key, kind_of
 from lakehouse.gold.incidents import Incident
-from lakehouse.report.facts.gold import Gold
+from lakehouse.report.facts.events.event_records import Size
+from lakehouse.report.facts.fields import per_second
+from lakehouse.report.facts.gold import Gold, Sums
+from lakehouse.report.facts.sections.consumer_groups import LostBeforeRead
+from lakehouse.report.facts.sections.throttling import KINDS, Quotas, quota_in_force, quotas
 from lakehouse.slo.sla_statement import Statement
+
+_WAITS: Final = {"copy": COPY_LAG, "delete": DELETE_LAG}
+
+
+class Sizes:
+    """Sums of gold over the period, by the subject of an event."""
+
+    def __init__(self, gold: Gold, lost: LostBeforeRead) -> None:
+        self._gold = gold
+        self._totals = {one.group: one for one in lost.totals}
+        self._topics_of: defaultdict[str | None, list[str]] = defaultdict(list)
+        known = {
+            (one.topic, one.group) for one in lost.groups if one.offsets_low or one.offsets_high
+        }
+        for topic, group in sorted(known):
+            self._topics_of[group].append(topic)
+
+    def of(self, key: Key, items: Sequence[Incident]) -> Size:
+        """Return the sizes of an event."""
+        match key.kind:
+            case "throttling":
+                return self._throttled(key)
+            case "loss" if (total := self._totals.get(str(key.group))) is not None:
+                return Size(
+                    partitions=total.partitions,
+                    offsets_low=total.offsets_low,
+                    offsets_high=total.offsets_high,
+                )
+            case "tiered":
+                row = self._topics[key.topic].get(_WAITS.get(str(key.of), ""), {})
+                return Size(max_bytes=row.get("max_total", row.get("value_max")))
+            case _ if key.kind == AVAILABILITY:
+                hit = {(one.topic, one.partition) for one in items if one.partition is not None}
+                return Size(partitions=len(hit))
+        return Size(max_value=max((one.worst for one in items), default=None))
+
+    def topics_lost(self, key: Key) -> list[str]:
+        """Return the topics with lost messages of a group; other kinds have none."""
+        return self._topics_of[key.group] if key.kind == "loss" else []
+
+    def failed(self, key: Key) -> bool | None:
+        """Return whether copies or deletions of a topic failed; None: not known."""
+        rise = self._topics[key.topic][f"kafka.topic.remote_{key.of}.errors"].get("increase")
+        return None if rise is None else rise > 0
+
+    def _throttled(self, key: Key) -> Size:
+        rows = self._clients[key.user, key.client_id]
+        throttle = rows.get(f"kafka.client.{key.of}.throttle_time", {})
+        kind = KINDS[str(key.of)]
+        rate = rows.get(kind.rate, {})
+        quota = quota_in_force(self._quotas, key.user, key.client_id, kind.quota)
+        return Size(
+            throttle_ms_mean=per_second(throttle, "series_affected_us") if throttle else None,
+            throttle_ms_max=throttle.get("value_max"),
+            rate_max=rate.get("value_max"),
+            quota=None if quota is None else quota.limit,
+        )
+
+    @cached_property
+    def _quotas(self) -> Quotas:
+        return quotas(self._gold.subjects)
+
+    @cached_property
+    def _clients(self) -> Sums:
+        return self._gold.by_subject(tables.CLIENTS)
+
+    @cached_property
+    def _topics(self) -> Sums:
+        return self._gold.by_subject(tables.TOPICS)
+
 
 _Owned = tuple[int, int, int]
 """An event's number, and a span of it, microseconds."""

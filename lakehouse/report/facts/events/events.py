@@ -19,8 +19,7 @@ from lakehouse.core.spans import Span, length, union
 from lakehouse.core.subjects import SUBJECT
 from lakehouse.gold import causes
 from lakehouse.gold.causes import CHANGES, NOT_KNOWN, Cause, Judged
-from lakehouse.gold.event_kinds import AVAILABILITY
-from lakehouse.gold.events import SLACK_US, Event as Group, Key
+from lakehouse.gold.events import AVAILABILITY, SLACK_US, Event as Group, Key
 from lakehouse.gold.incidents import Incident
 from lakehouse.report.facts.events import event_evidence, event_uses
 from lakehouse.report.facts.events.event_evidence import Near
@@ -34,13 +33,12 @@ from lakehouse.report.facts.events.event_records import (
     Unobserved,
     Use,
 )
-from lakehouse.report.facts.events.event_sizes import Sizes
-from lakehouse.report.facts.events.event_uses import Rest, Used
+from lakehouse.report.facts.events.event_uses import Rest, Sizes, Used
 from lakehouse.report.facts.fields import Bounds
 from lakehouse.report.facts.gold import Gold, attribute
-from lakehouse.report.facts.kafka.consumer_groups import LostBeforeRead
-from lakehouse.report.facts.kafka.hygiene import spare_replicas
-from lakehouse.report.facts.kafka.min_isr import KINDS
+from lakehouse.report.facts.sections.consumer_groups import LostBeforeRead
+from lakehouse.report.facts.sections.hygiene import spare_replicas
+from lakehouse.report.facts.sections.min_isr import KINDS
 from lakehouse.slo.calendar.maintenance import Maintenance
 from lakehouse.slo.calendar.report_calendar import Calendar
 from lakehouse.slo.sla_statement import Statement

@@ -1,6 +1,6 @@
-"""The figures that a report starts with, before they are compared: each is a function of the facts.
+"""The figures at the start of a report, before comparison: each is a function of the facts.
 
-A figure of time is the bad time of the worst subject of the objective on it, as in the list of
+A figure of time is the bad time of the worst subject of its objective, as in the list of
 objectives.
 """
 
@@ -11,10 +11,9 @@ from typing import Any, Final, NamedTuple, Self
 from lakehouse.core.metrics import COVERAGE, LEADERLESS, UNAVAILABLE
 from lakehouse.core.observed_share import is_whole
 from lakehouse.report.facts.fields import Bounds, bounds_in, total
-from lakehouse.report.facts.kafka.golden_signals import ANSWERS, P99
-from lakehouse.report.facts.kafka.throttling import THROTTLES
-from lakehouse.report.facts_lookup import value_at
-from lakehouse.report.figures import Facts, Row
+from lakehouse.report.facts.sections.golden_signals import ANSWERS, P99
+from lakehouse.report.facts.sections.throttling import THROTTLES
+from lakehouse.report.figures import Facts, Row, value_at
 
 NOT_KNOWN: Final = Bounds()
 NOTHING: Final[Row] = MappingProxyType({})
@@ -24,17 +23,17 @@ class Figure(NamedTuple):
     """A figure and its weeks before.
 
     Attributes:
-        value: The figure and its bounds by what was observed.
+        value: The figure with its bounds from observed time.
         unit: Its unit.
-        now: The figure as the weeks before have it, greater is worse, its bounds with unobserved
+        now: The figure in the form of earlier weeks, greater is worse. Its bounds count unobserved
             time as good and as bad.
         past: The weeks before.
         worst: The row of the worst subject.
-        own: The figure of that alone.
+        own: The figure of that subject only.
         own_unit: Its unit.
-        of: How many there are in all.
-        objective: Name of the objective that is on it.
-        is_gap: Whether ``now`` and ``past`` are the rest of the shares that are shown.
+        of: Total number of subjects.
+        objective: Name of its objective.
+        is_gap: Whether ``now`` and ``past`` are the complements of the shown shares.
     """
 
     value: Bounds
@@ -61,12 +60,12 @@ def weeks_of(facts: Facts) -> list[str]:
 
 
 def _past(facts: Facts, objective: Row | None) -> list[Row]:
-    """Return the weeks of an objective before that of the report."""
+    """Return the weeks of an objective before the week of the report."""
     return [*((objective or {}).get("history") or ())][:-1] if facts.get("week") else []
 
 
 def _weeks_before(facts: Facts, path: str) -> list[Row]:
-    """Return the rows of the weeks before that of the report; an empty row without one."""
+    """Return the rows of earlier weeks; an empty row for a week without one."""
     by_name = {row["week"]: row for row in value_at(facts, path) or ()}
     names = weeks_of(facts)[:-1] if facts.get("week") else []
     return [by_name.get(name, NOTHING) for name in names]
@@ -105,7 +104,7 @@ def _widened(bad: Bounds, unknown_us: float | None) -> Bounds:
 
 
 def _bad_time(metrics: Sequence[str], path: str, key: str) -> Callable[[Facts], Figure]:
-    """Return a figure: the bad time of the worst subject under an objective, else of a table."""
+    """Return a figure: bad time of the worst subject of an objective, otherwise of a table."""
 
     def compute(facts: Facts) -> Figure:
         for one in _objectives(facts, *metrics):
@@ -137,7 +136,7 @@ def _of_worst(worst: Row, bad: Bounds, past: Sequence[Bounds], objective: str | 
 
 
 def _lost(facts: Facts) -> Figure:
-    """Offsets that all groups lost; the worst lost most."""
+    """Return the offsets that all groups lost; the worst group lost most."""
     totals = value_at(facts, "lost_before_read.totals")
     objective = next(iter(_objectives(facts, "kafka.group.non_consumed")), None)
     name = _name(objective)
@@ -155,7 +154,7 @@ def _lost(facts: Facts) -> Figure:
 
 
 def _sum_of(rows: Iterable[Row]) -> Bounds:
-    """Return the offsets of some groups: the most, or the least where the most is not known."""
+    """Return the offsets of some groups: the upper bound, or without one the lower bound."""
     lost = total(Bounds(None, row["offsets_low"], row["offsets_high"]) for row in rows)
     return lost._replace(value=lost.low if lost.high is None else lost.high)
 
@@ -174,7 +173,7 @@ def _lost_in(facts: Facts, week: Row) -> Bounds:
 
 
 def _throttled(facts: Facts) -> Figure:
-    """How many clients were throttled; the worst was for longest."""
+    """Return the number of throttled clients; the worst client was throttled longest."""
     section, objectives = facts.get("throttling") or {}, _objectives(facts, *THROTTLES.values())
     rows = section.get("clients") or ()
     worst = _most(rows, "throttled_us")
@@ -189,7 +188,7 @@ def _throttled(facts: Facts) -> Figure:
 
 
 def _with_unsure(value: Bounds, rows: Sequence[Row], objectives: Sequence[Row]) -> Bounds:
-    """Return how many clients were throttled; at most, with those that were hardly observed."""
+    """Return the number of throttled clients; its upper bound has clients with low coverage."""
     seen: dict[tuple[Any, ...], bool] = {}
     for row in (row for one in objectives for row in one["subjects"]):
         seen[_client(row)] = seen.get(_client(row), True) and _is_observed(row)
@@ -246,7 +245,7 @@ def _clients_of_weeks(facts: Facts, objectives: Sequence[Row]) -> list[Bounds]:
 
 
 def _coverage(facts: Facts) -> Figure:
-    """The observed share of the expected time of all families of all sources."""
+    """Return the coverage of all families of all sources."""
     section = facts.get("coverage") or {}
     past = [_gap(row.get("percent")) for row in _weeks_before(facts, "coverage.weeks")]
     gap = _gap(section.get("percent"))
@@ -274,7 +273,7 @@ def rest(share: Bounds) -> Bounds:
 
 
 def _failed(facts: Facts) -> Figure:
-    """The share of partitions in answers of brokers that had an error."""
+    """Return the share of partitions in answers of brokers that had an error."""
     rows = value_at(facts, "service.requests") or []
     objective = next(iter(_objectives(facts, *ANSWERS.values())), None)
     value = _share(rows)
@@ -304,7 +303,7 @@ def _share(rows: Sequence[Row]) -> Bounds:
 
 
 def _slow(facts: Facts) -> Figure:
-    """The time above the limit of an objective; without one the greatest p99."""
+    """Return the time above the limit of an objective; without one the greatest p99."""
     figure = _bad_time((P99["produce"],), "", "")(facts)
     if figure.objective:
         return figure
@@ -329,10 +328,10 @@ ALWAYS: Final[Mapping[str, tuple[str, Callable[[Facts], Figure]]]] = {
     "clients_throttled": ("throttling", _throttled),
     "coverage": ("", _coverage),
 }
-"""The question that each rests on, and what it is."""
+"""Name of a figure, its question, and the function that computes it."""
 
 COLLECTED: Final[Mapping[str, tuple[str, Callable[[Facts], Figure]]]] = {
     "requests_failed": ("availability", _failed),
     "produce_latency": ("latency", _slow),
 }
-"""The same of figures that not every agent collects."""
+"""The same for figures that not every agent collects."""

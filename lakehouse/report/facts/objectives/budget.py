@@ -1,6 +1,6 @@
-"""The error budget that an objective has used, and its one status.
+"""The used error budget of an objective, and its status.
 
-These work on objectives as JSON, because they are computed again for the subjects of a team.
+All functions work on objectives as JSON, because a team's objectives are computed again.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from lakehouse.report.facts.fields import Bounds, bounds_json
 from lakehouse.report.figures import Row
 
 Status = Literal["missed", "at_risk", "uncertain", "no_data", "on_track", "met"]
-"""Of an objective, worst first; ``at_risk`` and ``on_track`` are of a running window."""
+"""Statuses of an objective, worst first; ``at_risk`` and ``on_track``: the window is running."""
 
 STATUSES: Final = get_args(Status)
 
@@ -24,8 +24,8 @@ def with_budgets(objectives: Sequence[Row], *, running: bool, floor: float) -> l
 
     Args:
         objectives: As in the facts.
-        running: Whether the report's period is not over.
-        floor: Observed share of the expected time below which nothing good is stated, percent.
+        running: Whether the report's period has not ended.
+        floor: Minimum coverage for a good status, percent.
     """
     return [_with_budget(one, running=running, floor=floor) for one in objectives]
 
@@ -47,7 +47,7 @@ def budget(subject: Row, objective: Row, *, running: bool) -> Row:
     Args:
         subject: As in the facts.
         objective: Its objective.
-        running: Whether the objective's window is not over.
+        running: Whether the objective's window has not ended.
     """
     whole_us = subject.get("budget_of_window_us", subject.get("budget_us"))
     used = _used(subject, objective, whole_us)
@@ -63,7 +63,7 @@ _NO_BUDGET: Final[Row] = _row("no_data", None, Bounds())
 
 
 def verdict(row: Row) -> Status:
-    """Return the verdict of a row, ``no_data`` where it has none."""
+    """Return the verdict of a row, ``no_data`` without one."""
     known: dict[Any, Status] = {name: name for name in STATUSES}
     return known.get(row.get("verdict"), "no_data")
 
@@ -76,7 +76,7 @@ def _used(subject: Row, objective: Row, whole_us: int | None) -> Bounds:
     counted = subject.get("events") if objective.get("slice_us") is None else None
     if not counted or not counted["total"]:
         return shares
-    # Events so far against those allowed so far, for the part of the window that is over.
+    # Events against allowed events, for the elapsed part of the window.
     over = (subject.get("budget_us") or 0) / whole_us
     value = counted["bad"] / counted["total"] / (1 - objective["target"]) * over
     low, high = shares.low or 0.0, shares.high
@@ -95,13 +95,13 @@ def _bad_us(subject: Row, objective: Row) -> Bounds:
 
 
 def _so_far(subject: Row, objective: Row, whole_us: int | None) -> Status:
-    """Return the status of a subject in a window that is not over."""
+    """Return the status of a subject in a running window."""
     bad = _bad_us(subject, objective)
     if bad.value is None or bad.low is None or whole_us is None:
         return "no_data"
     if bad.low > whole_us:
         return "missed"
-    if bad.value > subject["budget_us"]:  # a greater share is used than is over of the window
+    if bad.value > subject["budget_us"]:  # the used share exceeds the elapsed share of the window
         return "at_risk"
     most = bad.high
     if objective.get("unknown") in ("exclude", "good"):  # unobserved time never counts as bad
@@ -110,7 +110,7 @@ def _so_far(subject: Row, objective: Row, whole_us: int | None) -> Status:
 
 
 def or_no_data(status: Status, percent: float | None, floor: float) -> Status:
-    """Return a status; ``no_data`` instead of one that too little observed time supports."""
+    """Return a status, or ``no_data`` if coverage is too low for it."""
     too_little = state_of(percent, floor) == "not_known"
     return "no_data" if too_little and status in _NEEDS_DATA else status
 

@@ -1,8 +1,9 @@
-"""Composites as the facts have them: weighted means of shares of good time, with their bounds.
+"""Composites in report data: weighted means of attainments, with their bounds.
 
-An objective's share is the mean over its subjects, by expected time and (of topics) by partitions;
-a composite's is the mean over its objectives, by their weights, and so is its target. What was not
-seen at all lies between 0 and 1. An objective without a subject is left out of both means.
+An objective's share is the mean over its subjects, weighted by expected time and, for topics, by
+partitions. A composite's share and target are means over its objectives, by their weights. A share
+without any observation is between 0 and 1. An objective without a subject is left out of both
+means.
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,10 +24,10 @@ from lakehouse.report.figures import Row
 from lakehouse.slo.sla_statement import verdict_between
 
 BY_OWNER: Final = ("team", "tier")
-"""The labels of owners by which there are composites, too."""
+"""Labels of owners with composites of their own."""
 
 _DIGITS: Final = 12
-"""Decimals of a mean: fewer than rounding errors change."""
+"""Decimals of a mean. Rounding errors change further decimals."""
 
 
 SHARE: Final = Means(
@@ -58,7 +59,7 @@ class Member(NamedTuple):
 
 
 class Composite(NamedTuple):
-    """A composite, on all subjects or those of a team or a tier."""
+    """A composite on all subjects, or on the subjects of a team or a tier."""
 
     composite: Annotated[str, Means("name of the composite")]
     title: Annotated[str, Means("title of the composite")]
@@ -85,9 +86,9 @@ class Share(NamedTuple):
     """A share of good time.
 
     Attributes:
-        whole: What it may be, whatever unknown time was.
-        decides: What it may be by how the objective takes unknown time.
-        seen: That of what was seen; it has no weight where nothing was.
+        whole: The share for any meaning of unknown time.
+        decides: The share with unknown time as the objective counts it.
+        seen: The share of observed time, without weight if there is none.
     """
 
     whole: Part
@@ -96,7 +97,7 @@ class Share(NamedTuple):
 
     @classmethod
     def of(cls, row: Row, policy: str | None) -> Self:
-        """The share of a subject; ``policy`` says how its objective takes unknown time."""
+        """Return the share of a subject; ``policy``: how its objective counts unknown time."""
         expected, good, mid = row["expected_us"], row["good_us"], row.get("attainment")
         count = row.get("partitions", 1)
         if mid is None:
@@ -111,12 +112,12 @@ class Share(NamedTuple):
         return cls(whole, Part(whole.weight, taken, taken), seen)
 
     def weighing(self, weight: float) -> Self:
-        """The same with another weight."""
+        """Return the same share with another weight."""
         return type(self)(*(one._replace(weight=weight if one.weight else 0.0) for one in self))
 
 
 def together(shares: Iterable[Share]) -> Share | None:
-    """The mean of some shares; None where none has a weight."""
+    """Return the mean of some shares; None without any weight."""
     known = [one for one in shares if one.whole.weight > 0]
     return Share._make(map(_joined, zip(*known, strict=True))) if known else None
 
@@ -129,7 +130,7 @@ def _joined(parts: Sequence[Part]) -> Part:
 
 
 def figures(share: Share | None, target: float | None) -> Figures:
-    """A share against a target."""
+    """Return the figures of a share, judged by a target."""
     if share is None or not share.seen.weight or target is None:
         return Figures(Bounds(), "no_data", "no_data")
     verdicts = (verdict_between(it.low, it.high, target) for it in (share.decides, share.whole))
@@ -141,7 +142,7 @@ def _mean(values: Sequence[float], weights: Sequence[float]) -> float:
 
 
 def composites(objectives: Sequence[Row], labels: Sequence[str] = ()) -> list[Composite]:
-    """Each composite on all subjects, then on those of each owner.
+    """Return each composite on all subjects, then on the subjects of each owner.
 
     Args:
         objectives: As in the facts.
@@ -176,7 +177,7 @@ def _composite(own: Sequence[tuple[Row, Row]], owner: Row) -> Composite:
 def _weighed(
     own: Sequence[tuple[Row, Row]], owner: Row, figures_of: str = ""
 ) -> tuple[float | None, Share | None]:
-    """The target and the share of a composite; ``figures_of``: by these figures of subjects."""
+    """Return the target and the share of a composite; ``figures_of``: the subjects' figures."""
     shares, targets = list[Share](), list[tuple[float, float]]()
     for one, part in own:
         rows = ({**row, **(row.get(figures_of) or {})} for row in _rows(one, owner))

@@ -1,8 +1,8 @@
-"""The last weeks of each objective: its worst subject and how many missed, week by week.
+"""The last weeks of each objective: its worst subject, and the number that missed it, by week.
 
-An earlier week is what was published of it in gold/sla, or else the statement on that week that
-trends are made of. Objectives in slices, on events, on partitions or over other windows than a week
-have only published weeks. A week of which too little is known is ``no_data``.
+An earlier week is its result in gold/sla, or otherwise the statement that trends use. Objectives in
+slices, on events, on partitions or over other windows than a week have only published weeks. A week
+with too little coverage is ``no_data``.
 """
 
 from collections import Counter, defaultdict
@@ -24,10 +24,10 @@ from lakehouse.report.facts.objectives.budget import Status, observed_percent, o
 from lakehouse.report.figures import Row
 from lakehouse.slo.calendar.report_calendar import Calendar
 from lakehouse.slo.sla_statement import Statement, verdict_between
-from lakehouse.slo.trends.weeks import Weeks
+from lakehouse.slo.trends import Weeks
 
 WEEKS: Final = 8
-"""Weeks of a history, this one included."""
+"""Weeks of a history, including this week."""
 
 
 class WeekOfObjective(NamedTuple):
@@ -73,14 +73,14 @@ def history(
 ) -> dict[str, list[WeekOfObjective]]:
     """Return the weeks of each objective before the report's own, oldest first.
 
-    If the period of the report is no week, the week in which it ends is the last.
+    If the period of the report is not a week, the week in which it ends is the last.
 
     Args:
         gold: The cluster's gold over the report's period.
         objectives: The objectives.
         weeks: The weeks of trends.
         calendar: The time zone of the weeks.
-        floor: Observed share below which a week is ``no_data``, percent.
+        floor: Minimum coverage, percent; a week below it is ``no_data``.
     """
     is_week = periods.week_name(gold.period, calendar.zone) is not None
     last = [*zip(weeks.names, weeks.statements, strict=True)][-WEEKS:]
@@ -113,7 +113,7 @@ def _of_week(
 
 
 def _window(objective: Objective, week: Period, gold: Gold) -> Span:
-    """Return what a report on a week states an objective over, microseconds."""
+    """Return the span of an objective's window in a report on a week, microseconds."""
     window = week if objective.window == ISO_WEEK else objective.window.of(week)
     until = Period(window.start, min(window.end, week.end))
     return until.aligned(gold.window_seconds).span
@@ -213,7 +213,7 @@ def this_week(objective: Row, name: str) -> WeekOfObjective:
 
 
 def _week(name: str, status: Status, worst: Row, counts: Mapping[str, int]) -> WeekOfObjective:
-    """Return a week by its worst subject, and by how many subjects have each status."""
+    """Return a week by its worst subject, and the number of subjects of each status."""
     return WeekOfObjective(
         name,
         status,
@@ -232,9 +232,9 @@ class Trended(NamedTuple):
     """Subjects that were bad in some week of trends, and the names of the weeks.
 
     Attributes:
-        own: Of those that count.
-        every: Of all.
-        weeks: The names.
+        own: The selected subjects.
+        every: All subjects.
+        weeks: Names of the weeks.
     """
 
     own: Sequence[Row]
@@ -256,14 +256,14 @@ def of_some(
 ) -> list[dict[str, Any]]:
     """Return the earlier weeks of an objective for some of its subjects only.
 
-    Trends have the subjects that were bad in some week. The others were not: they met the objective
-    in weeks in which no subject was uncertain or without data.
+    Trends have the subjects that were bad in some week. The others met the objective in weeks in
+    which no subject was uncertain or without data.
 
     Args:
         past: The same weeks of all subjects.
         objective: As in the facts.
-        trended: The trends; None: there are none of the objective.
-        floor: Observed share below which a week is ``no_data``, percent.
+        trended: The trends; None: the objective has none.
+        floor: Minimum coverage, percent; a week below it is ``no_data``.
     """
     return [to_json(_some_in_week(one, objective, trended, floor)) for one in past]
 

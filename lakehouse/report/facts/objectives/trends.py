@@ -1,4 +1,4 @@
-"""The facts under ``trends``: how objectives went week by week."""
+"""The section ``trends``: the weeks of each objective."""
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -18,12 +18,12 @@ from lakehouse.report.facts.fields import (
     Means,
 )
 from lakehouse.report.facts.gold import Gold
-from lakehouse.slo.trends import weeks as weeks_
-from lakehouse.slo.trends.changes import Change, by_chance, change, regimes
+from lakehouse.slo import trends as weeks_
+from lakehouse.slo.trends import Change, by_chance, change, regimes
 
 
 class TrendWeek(NamedTuple):
-    """A week of a subject, whose name is that of the section."""
+    """A week of a subject; the section has its name."""
 
     expected_us: Annotated[float, Means("time in which the subject existed, microseconds")]
     bad_us: Annotated[float, Means("time observed bad, microseconds")]
@@ -100,7 +100,7 @@ def section(
     objectives: Sequence[Objective],
     weeks: list[str],
 ) -> Trends:
-    """The section made of trends; worst subjects first.
+    """Return the section, worst subjects first.
 
     Args:
         every: Trends of every objective and subject.

@@ -1,4 +1,4 @@
-"""The facts of one team, cut out of those of all."""
+"""Report data restricted to one team."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -6,25 +6,25 @@ from typing import Any, Final
 from lakehouse.core import display
 from lakehouse.errors import OwnersError
 from lakehouse.report.evidence import floor_of
-from lakehouse.report.facts.answers import with_answers
 from lakehouse.report.facts.fields import bounds_in, bounds_json, to_json
-from lakehouse.report.facts.kafka.min_isr import any_time
-from lakehouse.report.facts.kafka.throttling import THROTTLES, clients_throttled
-from lakehouse.report.facts.key_figures.compared import with_figures
+from lakehouse.report.facts.key_figures.key_figures import with_figures
 from lakehouse.report.facts.objectives.composites import composites
 from lakehouse.report.facts.objectives.history import Trended, of_some
 from lakehouse.report.facts.objectives.verdicts import tally
-from lakehouse.report.facts.owners import event_owners
+from lakehouse.report.facts.owners import owner_accounts
 from lakehouse.report.facts.owners.owner_accounts import Facts, Row, with_owners, with_rows
+from lakehouse.report.facts.report_record import with_answers
+from lakehouse.report.facts.sections.min_isr import any_time
+from lakehouse.report.facts.sections.throttling import THROTTLES, clients_throttled
 from lakehouse.report.owners import NAMES
-from lakehouse.slo.trends.changes import by_chance
+from lakehouse.slo.trends import by_chance
 
 
 def of_team(facts: Mapping[str, Any], team: str) -> Facts:
-    """The facts of one team.
+    """Return the facts of one team.
 
-    Coverage and changes of brokers are of the whole cluster and stay, for they say how far the rest
-    can be trusted; sums over all teams are left out.
+    Coverage and changes of brokers are for the whole cluster. They stay, because the other figures
+    depend on them. Sums over all teams are left out.
 
     Args:
         facts: With owners, see ``owner_accounts.add_owners``.
@@ -39,7 +39,7 @@ def of_team(facts: Mapping[str, Any], team: str) -> Facts:
     teams = sorted({str(one["team"]) for one in accounts if one["team"] is not None})
     if team not in teams:
         known = ", ".join(map(display.line, teams)) or "none"
-        raise OwnersError(f"team {team!r} owns nothing here; those that do: {known}")
+        raise OwnersError(f"team {team!r} owns nothing here; teams with subjects: {known}")
     part: Facts = with_rows(
         facts, lambda row: row if row.get("team") == team or _is_of_all(row) else None
     )
@@ -50,7 +50,7 @@ def of_team(facts: Mapping[str, Any], team: str) -> Facts:
     part["timelines"] = _timelines(part)
     if facts.get("events") is not None:
         rows = [row for row in facts.get("incidents") or () if _is_of(row, team)]
-        part["events"], part["incidents"] = event_owners.of_team(facts["events"], rows, team)
+        part["events"], part["incidents"] = owner_accounts.of_team(facts["events"], rows, team)
     for name, changed in _CHANGED.items():
         if part.get(name):
             part[name] = {**part[name], **changed(part[name])}
@@ -72,13 +72,13 @@ def _is_of(row: Row, team: str) -> bool:
 
 
 def _is_of_all(row: Row) -> bool:
-    """Whether a change is of a node or the cluster; every other row has a name."""
+    """Return True for a change of a node or the cluster; every other row has a name."""
     return "kind" in row and "at" in row and all(row.get(key) is None for key in NAMES.values())
 
 
 def _judged(facts: Mapping[str, Any]) -> Facts:
-    """Objectives that have a subject left, and verdicts on just these subjects; worst first."""
-    # ``weighted`` is of all teams.
+    """Return objectives that have a subject left, with verdicts on these, worst first."""
+    # ``weighted`` is for all teams.
     objectives = [{**one, "weighted": None} for one in facts["objectives"] if one["subjects"]]
     by_name = {one["name"]: one["subjects"] for one in objectives}
     verdicts = [
@@ -91,7 +91,7 @@ def _judged(facts: Mapping[str, Any]) -> Facts:
 
 
 def _with_history(part: Facts, trends: Row) -> list[Row]:
-    """The objectives with the weeks before this one of the team's subjects."""
+    """Return the objectives with the earlier weeks of the team's subjects."""
     own, every = (
         {one["name"]: one["subjects"] for one in of.get("objectives") or ()}
         for of in (part.get("trends") or {}, trends)
@@ -107,7 +107,7 @@ def _with_history(part: Facts, trends: Row) -> list[Row]:
 
 
 def _throttled(part: Facts) -> Facts:
-    """How many of the team's clients were throttled, and how many are known."""
+    """Return the numbers of throttled and of known clients of the team."""
     rows = part["throttling"].get("clients") or ()
     throttled = clients_throttled(
         (row.get("user"), row.get("client_id"), bounds_in(row, "throttled_us")) for row in rows
@@ -123,12 +123,12 @@ def _throttled(part: Facts) -> Facts:
 
 
 def _min_isr(section: Mapping[str, Any]) -> Facts:
-    """Time in which a partition of any of the team's topics was bad."""
+    """Return the time in which a partition of any of the team's topics was bad."""
     return {**_without_brokers(section), **bounds_json("any_us", any_time(section))}
 
 
 def _trends(trends: Mapping[str, Any]) -> Facts:
-    """The team's trends; the number that would stand out by chance is computed again."""
+    """Return the team's trends, with the number of changes expected by chance."""
     compared = [
         changed["compared"]
         for one in trends["objectives"]
@@ -136,7 +136,7 @@ def _trends(trends: Mapping[str, Any]) -> Facts:
         if (changed := subject.get("change")) and changed.get("p") is not None
     ]
     return {
-        # How many were never bad is known of all teams together only.
+        # The number that were never bad is known only for all teams together.
         "objectives": [{**one, "never_bad": None} for one in trends["objectives"]],
         "tested": len(compared),
         "significant_by_chance": round(by_chance(compared), 2),
@@ -144,10 +144,10 @@ def _trends(trends: Mapping[str, Any]) -> Facts:
 
 
 def _timelines(part: Mapping[str, Any]) -> list[Row]:
-    """Timelines of the team's topics and groups, and coverage."""
+    """Return timelines of the team's topics and groups, and coverage."""
     rows: list[Row] = []
     with_rows(part, rows.append)
-    # A row of a group names a topic that may be another team's.
+    # A row of a group has a topic that may belong to another team.
     groups = {row["group"] for row in rows if row.get("group") is not None}
     topics = {row.get("topic") for row in rows if row.get("group") is None} - {None}
     own = {"lost_offsets": groups, "coverage": {None}}
@@ -160,18 +160,18 @@ def _without_brokers(section: Mapping[str, Any]) -> Facts:
 
 
 def _own_metrics(section: Mapping[str, Any]) -> Facts:
-    # How many more subjects the team has is not known: the facts have the first of all teams.
+    # The number of further subjects is unknown: the facts have the first subjects of all teams.
     return {"metrics": [{**one, "subjects": None} for one in section["metrics"] if one["worst"]]}
 
 
 _CHANGED: Final[Mapping[str, Callable[[Mapping[str, Any]], Facts]]] = {
     **dict.fromkeys(("throttling", "tier_lag", "remote_reads"), _without_brokers),
     "min_isr": _min_isr,
-    # How many groups of the team were read is not known: the facts have those that were behind.
+    # The number of groups that were read is unknown: the facts have lagging groups only.
     "consumer_lag": lambda _: {"groups_read": None},
-    "hygiene": lambda _: {"replicas_untold": 0},  # it is of topics whose owners are not known
+    "hygiene": lambda _: {"replicas_untold": 0},  # its topics have unknown owners
     "business_hours": _judged,
     "own_metrics": _own_metrics,
     "trends": _trends,
 }
-"""What is different in a team's section."""
+"""Differences of a team's sections, by section."""

@@ -1,26 +1,20 @@
-"""Facts with owners: labels in rows, and an account for each owner.
+"""Facts with owners: labels in rows, an account of each owner, owners of events.
 
-These work on facts as JSON, for they are applied to facts that were read from a file, too.
+All functions work on facts as JSON, because they are also applied to facts from a file.
 """
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Annotated, Any, Final, NamedTuple
 
-from lakehouse.report.facts.fields import (
-    OWNED,
-    Bounds,
-    Known,
-    Means,
-    to_json,
-)
+from lakehouse.report.facts.fields import OWNED, Bounds, Known, Means, to_json
 from lakehouse.report.facts.objectives.composites import BY_OWNER, composites
-from lakehouse.report.facts.owners.event_owners import with_event_owners, with_incident_owners
-from lakehouse.report.facts_lookup import nothing_seen, value_at
+from lakehouse.report.figures import nothing_seen, value_at
 from lakehouse.report.owners import LABELS, NAMES, NO_OWNER, Owner, Owners, Prices, shown
 
 Facts = dict[str, Any]
 Row = dict[str, Any]
+
 
 _COUNTED: Final = {
     "topic": ("min_isr.topics", "kafka.topic.partitions"),
@@ -29,7 +23,7 @@ _COUNTED: Final = {
     "tiered": ("tiering.topics", "kafka.topic.remote_copy.bytes"),
     "stored": ("capacity.topics", "kafka.log.size"),
 }
-"""Where rows are, and a metric: if its family was read, no row means zero."""
+"""Path of rows, and a metric: if its family was read, no row means zero."""
 
 _TIERED: Final = ("uploaded_bytes", "read_bytes", "stored_byte_seconds")
 
@@ -65,7 +59,7 @@ class Account(NamedTuple):
 
 
 def add_owners(facts: Mapping[str, Any], owners: Owners) -> Facts:
-    """The facts with labels in rows, composites by owner, and a section ``owners``."""
+    """Return the facts with labels in rows, composites by owner, and a section ``owners``."""
     with_labels = with_rows(facts, lambda row: {**row, **owners.labels(row)})
     if facts.get("events"):
         with_labels["events"] = with_event_owners(facts["events"], owners.labels)
@@ -84,7 +78,7 @@ def with_owners(objectives: Iterable[Row]) -> list[Row]:
 
 
 def with_rows(value: Any, change: Callable[[Row], Row | None]) -> Any:
-    """The facts with changed rows, wherever these are about a topic, client or group.
+    """Return the facts with changed rows about topics, clients and groups.
 
     Args:
         value: The facts or a part of them, which stays as it is.
@@ -100,7 +94,7 @@ def with_rows(value: Any, change: Callable[[Row], Row | None]) -> Any:
 
 
 def _accounts(facts: Mapping[str, Any], prices: Prices | None) -> list[Account]:
-    """An account for each owner; that of rows without an owner is last."""
+    """Return an account for each owner; rows without an owner are last."""
     rows: dict[Owner, defaultdict[str, list[Row]]] = {}
     for kind, (path, _) in _COUNTED.items():
         for row in value_at(facts, path) or ():
@@ -166,7 +160,121 @@ def _account(
             "topics": sum(None in map(row.get, _TIERED) for row in tiered),
             "groups": sum(row.get("offsets_low") is None for row in groups),
         },
-        # If that of one row is not known, the sum is not known either.
+        # A sum with an unknown row is unknown.
         unknown_us=None if unread or None in times else sum(us for us in times if us),
         cost=cost,
     )
+
+
+Labels = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+"""The labels of a row by its names."""
+
+_BY_BROKERS: Final = ("restarted", "rolling_restart", "no_answer", "fenced")
+"""Kinds of causes with brokers."""
+
+
+def with_event_owners(events: Iterable[Row], labels: Labels) -> list[Row]:
+    """Return events with their owner, and all owners.
+
+    The owner is the owner of the brokers that caused an event, or of the subject that used most of
+    a budget.
+
+    Args:
+        events: As in the facts.
+        labels: The labels of a row.
+    """
+    return [_with_owners(event, labels) for event in events]
+
+
+def with_incident_owners(incidents: Iterable[Row], labels: Labels) -> list[Row]:
+    """Return incidents with their owner; counts of a source have the owner of the source.
+
+    Args:
+        incidents: As in the facts.
+        labels: The labels of a row.
+    """
+    return [{**row, **labels(_subject(row))} for row in incidents]
+
+
+def _subject(incident: Row) -> Row:
+    if incident.get("level") != "source":
+        return incident
+    return {"source": next(iter(incident["sources"]), None)}
+
+
+def _with_owners(event: Row, labels: Labels) -> Row:
+    of_topics = [{"topic": topic} for topic in event["topics"]] if _is_of_topics(event) else []
+    uses, hits = ([{**row, **labels(row)} for row in event[key]] for key in ("uses", "hits"))
+    of_brokers = [labels({"source": source}) for source in _brokers(event)]
+    every = [*of_brokers, *uses, *hits, labels(event), *map(labels, of_topics)]
+    first = next((row for row in every if shown(row)), {})
+    found = sorted({name for row in every if (name := shown(row))})
+    own = {name: first.get(name) for name in LABELS}
+    return {**event, "uses": uses, "hits": hits, **own, "owner": shown(first), "owners": found}
+
+
+def _brokers(event: Mapping[str, Any]) -> Sequence[str]:
+    """Return the brokers that caused an event."""
+    cause = event["cause"]
+    found: Sequence[str] = cause["sources"] if cause["kind"] in _BY_BROKERS else ()
+    return found
+
+
+def is_of_brokers(event: Mapping[str, Any]) -> bool:
+    """Return True if an event belongs to its brokers' owner, who has no subject in it."""
+    subjects = {shown(row) for key in ("uses", "hits") for row in event.get(key) or ()}
+    owner = event.get("owner")
+    return owner is not None and event["cause"]["kind"] in _BY_BROKERS and owner not in subjects
+
+
+def _is_of_topics(event: Mapping[str, Any]) -> bool:
+    """Return True if an event's topics are its subjects; a group's may be another team's."""
+    return event.get("group") is None
+
+
+def of_team(
+    events: Sequence[Row], incidents: Iterable[Row], team: str
+) -> tuple[list[Row], list[Row]]:
+    """Return the events and incidents of one team, with new numbers.
+
+    An event with brokers only belongs to all teams. Other events keep only what the team owns.
+
+    Args:
+        events: With owners.
+        incidents: Incidents of the team's topics, clients and groups.
+        team: Its name.
+    """
+    own = [one for event in events if (one := _of_team(event, team)) is not None]
+    own.sort(key=lambda event: -(event["used"] or 0.0))
+    number_of = {event["number"]: number for number, event in enumerate(own, 1)}
+    left = [
+        {**row, "event": number_of[row["event"]]} for row in incidents if row["event"] in number_of
+    ]
+    counts = Counter(row["event"] for row in left)
+    numbered = [
+        {**event, "number": number, "incidents": counts[number]}
+        for number, event in enumerate(own, 1)
+    ]
+    return numbered, left
+
+
+def _of_team(event: Row, team: str) -> Row | None:
+    names = (*map(event.get, NAMES.values()), *event["topics"])
+    if all(name is None for name in names):
+        return event
+    uses = [row for row in event["uses"] if row.get("team") == team]
+    hits = [row for row in event["hits"] if row.get("team") == team]
+    if not (uses or hits or event.get("team") == team):
+        return None
+    topics = {row["topic"] for row in (*uses, *hits)} - {None}
+    cause = dict(event["cause"])
+    found = {**event, "uses": uses, "hits": hits, "cause": cause, "team": team}
+    if _is_of_topics(event) and topics:
+        for row, key in ((found, "topics"), (cause, "single_replica"), (cause, "no_spare")):
+            row[key] = [name for name in row[key] if name in topics]
+    most = max(uses, key=lambda use: use["share"] or 0.0, default=None)
+    found |= {"objective": most and most["objective"], "used": most and most["share"]}
+    owners = sorted({name for row in (*uses, *hits) if (name := shown(row))}) or [team]
+    if is_of_brokers(event):
+        return {**found, "owners": sorted({event["owner"], *owners})}
+    return {**found, "owner": owners[0] if len(owners) == 1 else team, "owners": owners}

@@ -1,0 +1,1 @@
+"""Objectives on events that counters count, and the time in which counts were lost."""

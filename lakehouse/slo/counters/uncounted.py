@@ -1,0 +1,237 @@
+"""Time in which counters of a source may have risen by counts that no reading shows.
+
+An agent computes a counter's increase from two readings of one process. A gap between two such
+readings hides nothing: the second reading contains the increase, and only its instant is unknown.
+Counts are lost in these times:
+
+- From the last reading of a process to its end, and in a gap in which the process was replaced.
+- In a gap after which another agent reads the source, or an agent with a damaged spool. The first
+  reading is then only a baseline.
+
+The reading that shows the counts of a gap at an edge of the period is outside the period, so such a
+gap hides counts as well. A restart between two scrapes causes an event, but not a gap.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final, NamedTuple
+
+from lakehouse import tables
+from lakehouse.core.periods import HOUR_US, Period
+from lakehouse.core.spans import Span, overlap, union, without
+from lakehouse.engines.gold_reader import GoldRows, Row, is_one_of
+from lakehouse.errors import TableNotFoundError
+from lakehouse.slo.sla_statement import Lifetime
+from lakehouse.tables.bronze import MAX_GAP_INTERVALS
+
+RESTARTED: Final = "source_restart"
+_BASELINE_LOST: Final = ("spool_damaged", "spool_restored", "journal_unreadable")
+"""Events that can leave an agent with an older baseline, or with none."""
+
+_OF_TOPICS: Final = ("broker-", "cluster-")
+"""Sources with counters of topics, even if no agent ever tried to read the family."""
+
+Source = tuple[str, str]
+"""Cluster and name of a source."""
+
+
+class Stretch(NamedTuple):
+    """Successful scrapes; the last reading is at most ``reach_us`` before the end."""
+
+    start: int
+    end: int
+    reach_us: int = 0
+
+
+class Uncounted(NamedTuple):
+    """The hidden time of one source, in order.
+
+    Attributes:
+        spans: Time in which counters may have risen by counts that no reading shows.
+        covered: The part of it that scrapes cover, from a last reading to the next attempt; without
+            what a reading after ``life`` may still show.
+        first_us: First reading of the period, if a gap at its start ends there. Its increase may be
+            from before the period.
+    """
+
+    spans: list[Span]
+    covered: list[Span]
+    first_us: int | None = None
+
+    def within(self, period: Span) -> "Uncounted":
+        """Return the part of it that is in a period."""
+        spans, covered = (
+            [one for own in each if (one := overlap(own, period))] for each in self[:2]
+        )
+        return Uncounted(spans, covered, self.first_us)
+
+
+def hidden(
+    life: Span,
+    ok: Sequence[Stretch],
+    broken: Sequence[Span],
+    *,
+    is_one_agent: bool,
+    ends_open: bool,
+) -> Uncounted:
+    """Return the hidden time of a source in the part of a period in which it existed.
+
+    Args:
+        life: That part.
+        ok: Time in which its family was read, in order.
+        broken: Spans from the start of a new process, or the loss of a baseline, to its first
+            reading.
+        is_one_agent: Whether only one agent read it, which keeps its baseline through a gap.
+        ends_open: Whether ``life`` ends without a later reading.
+    """
+    start, last = life
+    gaps = without(life, [one[:2] for one in ok])
+    spans = [
+        (gap[0] - _reach_us(ok, gap[0]), gap[1])
+        for gap in gaps
+        if gap[0] <= start
+        or gap[1] >= last
+        or not is_one_agent
+        or any(at[0] <= gap[1] and gap[0] - _reach_us(ok, gap[0]) <= at[1] for at in broken)
+    ]
+    spans += [(at[0] - _reach_us(ok, at[0]), at[1]) for at in broken]
+    lost = union(one for span in spans if (one := overlap(span, life)))
+    covered = [one for span in lost for own in ok if (one := overlap(span, own[:2]))]
+    tail = [(last - max(1, _reach_us(ok, last)), last)] if ends_open else []
+    joined = union([*lost, *(one for span in tail if (one := overlap(span, life)))])
+    first_us = gaps[0][1] if gaps and gaps[0][0] <= start and gaps[0][1] < last else None
+    return Uncounted(joined, union(covered), first_us)
+
+
+def _reach_us(ok: Sequence[Stretch], at_us: int) -> int:
+    """Return the greatest time from the last reading to an instant."""
+    before = [one for one in ok if one.start < at_us]
+    return min(before[-1].reach_us, at_us - before[-1].start) if before else 0
+
+
+@dataclass(frozen=True)
+class UncountedTime:
+    """The hidden time of sources in a period.
+
+    Attributes:
+        gold: Rows of gold.
+        clusters: The clusters.
+        period: Whole windows.
+        lifetimes: Active periods of subjects. Kinds other than sources are ignored.
+    """
+
+    gold: GoldRows
+    clusters: Collection[str]
+    period: Period
+    lifetimes: Sequence[Lifetime]
+    _known: dict[frozenset[str], Mapping[Source, Uncounted]] = field(
+        default_factory=dict, compare=False, repr=False
+    )
+
+    def of(self, families: Collection[str]) -> Mapping[Source, Uncounted]:
+        """Return the hidden time of every source that has counters of some families.
+
+        Any of the families reads them. A source without such a reading is hidden for its whole
+        life.
+        """
+        key = frozenset(families)
+        if key not in self._known:
+            self._known[key] = self._of(key)
+        return self._known[key]
+
+    def _of(self, families: frozenset[str]) -> Mapping[Source, Uncounted]:
+        ok: defaultdict[Source, list[Stretch]] = defaultdict(list)
+        for row in self._readings:
+            if row["family"] in families:
+                stretches = ok[row["cluster"], row["source"]]
+                if row["outcome"] == "ok":
+                    reach_us = round(MAX_GAP_INTERVALS * (row["interval_us"] or 0))
+                    stretches.append(Stretch(row["started_at"], row["ended_at"], reach_us))
+        found = {}
+        for subject, spans, has_ended in self.lifetimes if ok else ():
+            source = (subject.cluster, str(subject.source))
+            lived = [one for span in spans if (one := overlap(span, self.period.span))]
+            if subject.kind != "source" or not lived:
+                continue
+            if source in ok or source[1].startswith(_OF_TOPICS):
+                ends_open = has_ended or not self._is_read_after(source, families)
+                life = (lived[0][0], lived[-1][1] if ends_open else self._to_after.span[1])
+                own = hidden(
+                    life, sorted(ok.get(source, ())), self._broken.get(source, ()),
+                    is_one_agent=source in self._of_one_agent, ends_open=ends_open,
+                )  # fmt: skip
+                found[source] = own.within(self.period.span)
+        return found
+
+    @cached_property
+    def _after(self) -> Period:
+        """The window or hour whose readings show what was counted at the period's end."""
+        end = self.period.span[1]
+        kept = self.gold.are_kept(self.period.start.date())
+        return Period.of((end, end + (self.gold.window_us if kept else HOUR_US)))
+
+    @cached_property
+    def _to_after(self) -> Period:
+        return Period(self.period.start, self._after.end)
+
+    @cached_property
+    def _readings(self) -> list[Row]:
+        start, end = self._to_after.span
+        hours = Period.of((start // HOUR_US * HOUR_US, end))
+        return self._rows(
+            "SELECT r.cluster, r.source, r.family, r.outcome, r.started_at, r.ended_at, "
+            f"r.interval_us FROM {{rows}} r WHERE {self._of_clusters} AND r.ended_at > {start}",
+            tables.READINGS,
+            hours,
+        )
+
+    def _is_read_after(self, source: Source, families: frozenset[str]) -> bool:
+        return any((*source, family) in self._read_after for family in families)
+
+    @cached_property
+    def _read_after(self) -> set[tuple[str, str, str]]:
+        rows = self.gold.ask(
+            "SELECT DISTINCT r.cluster, r.source, r.family FROM {rows} r "
+            f"WHERE {self._of_clusters} AND r.outcome = 'ok' AND r.scrapes > 0",
+            rows=self.gold.whole(tables.COVERAGE, self._after),
+        )
+        return {(row["cluster"], row["source"], row["family"]) for row in rows}
+
+    @cached_property
+    def _broken(self) -> Mapping[Source, list[Span]]:
+        """Spans in which processes were replaced or baselines lost, as agents detected."""
+        broken: defaultdict[Source, list[Span]] = defaultdict(list)
+        for row in self._rows(
+            "SELECT r.cluster, r.source, r.kind, r.at, r.new FROM {rows} r "
+            f"WHERE {self._of_clusters} AND {is_one_of('r.kind', (RESTARTED, *_BASELINE_LOST))}",
+            tables.EVENTS,
+        ):
+            new = row["new"] or ""
+            began = int(new) if row["kind"] == RESTARTED and new.isdecimal() else row["at"]
+            broken[row["cluster"], row["source"]].append((min(began, row["at"]), row["at"] + 1))
+        return {source: sorted(spans) for source, spans in broken.items()}
+
+    @cached_property
+    def _of_one_agent(self) -> set[Source]:
+        """Sources that only one agent read. Without bronze there are none."""
+        rows = self._rows(
+            "SELECT r.cluster, r.source FROM {rows} r "
+            f"WHERE {self._of_clusters} AND r.outcome = 'ok' "
+            "GROUP BY r.cluster, r.source HAVING count(DISTINCT r.agent) = 1",
+            tables.SCRAPES,
+        )
+        return {(row["cluster"], row["source"]) for row in rows}
+
+    def _rows(self, sql: str, table: tables.Table, within: Period | None = None) -> list[Row]:
+        """Return rows of a table; none in old lakes, or without access to bronze."""
+        try:
+            rows = self.gold.engine.rows(table, between=within or self._to_after)
+        except TableNotFoundError:
+            return []
+        return self.gold.ask(sql, rows=rows)
+
+    @property
+    def _of_clusters(self) -> str:
+        return is_one_of("r.cluster", sorted(self.clusters))

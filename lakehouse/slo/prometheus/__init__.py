@@ -1,1 +1,0 @@
-"""Rules for Prometheus on objectives."""

@@ -1,1 +1,0 @@
-"""How an objective went over the last weeks, and how it is likely to go on."""
