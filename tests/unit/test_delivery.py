@@ -803,7 +803,7 @@ def test_failure_reopens_definitions_with_new_options(
     sealed(spool, "a")
     with monkeypatch.context() as patch:
         patch.setattr(BronzeTable, "append", refuse)
-        with pytest.raises(LakeError, match="too old"):
+        with pytest.raises(LakeError, match="have expired"):
             delivery.deliver_next()
     asked.clear()
     drain(delivery)
