@@ -247,7 +247,7 @@ def test_foreign_engine_and_schema_are_findings(lake: Lake, tmp_path: Path) -> N
     other = tables.Table("bronze", "events", "", (tables.Column("x", "string", ""),))
     DeltaTable.create(f"{lake.root}/{tables.EVENTS.path}", schema=arrow.schema(other))
     found = lake.found()
-    assert f"Apache-Spark/4.2.0 wrote version {version}" in found["engine"]
+    assert f"Apache-Spark/4.2.0 Delta-Lake/4.4.0 wrote version {version}, " in found["engine"]
     assert "property jmxlake.schema is missing" in found["schema"]
     assert "unknown" in found, "its rows cannot be read"
 
