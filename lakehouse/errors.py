@@ -24,6 +24,10 @@ _HINTS: Final = {
 """Advice for errors of Spark, by a word in them."""
 
 
+_NO_CAUSE: Final = ("An error occurred while calling", "<_")
+"""Start of the first line in errors of py4j and gRPC."""
+
+
 def one_line(error: BaseException) -> str:
     """Return the text of a library's error as one line, truncated, without secrets."""
     return error_text.one_line(str(error))[:_LONGEST] or type(error).__name__
@@ -37,8 +41,7 @@ def is_of_spark(error: BaseException) -> bool:
 def line_of_spark(error: BaseException) -> str:
     """Return the first line with the cause in Spark's text, without secrets."""
     lines = [line.strip(" :") for line in str(error).splitlines() if line.strip(" :")]
-    # The first line of py4j has no cause.
-    causes = [line for line in lines if not line.startswith("An error occurred while calling")]
+    causes = [line for line in lines if not line.startswith(_NO_CAUSE)]
     return error_text.one_line(next(iter(causes or lines), repr(error)))[:_LONGEST]
 
 

@@ -78,8 +78,8 @@ def test_sigterm_ends_a_pass_that_waits_for_a_lost_server(tmp_path: Path) -> Non
         with socket.create_server((LOOPBACK, server.port)) as lost:
             lost.settimeout(300)
             lost.accept()[0].close()  # the pass asks for the server
-            process.send_signal(signal.SIGTERM)
-            process.communicate(timeout=60)  # PySpark would ask for ten minutes
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=120)  # PySpark would ask for ten minutes
     finally:
         process.kill()
     lines = said.read_text().splitlines()

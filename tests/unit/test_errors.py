@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lakehouse.errors import one_line
+from lakehouse.errors import line_of_spark, one_line
 from lakehouse.tables import error_text
 
 
@@ -117,3 +117,8 @@ def test_secrets_among_others_are_hidden() -> None:
     text = "a=password=HIDDEN my-token-x: HIDDEN b.sas=HIDDEN x_private_key => 'HIDDEN' key=shown"
     assert "HIDDEN" not in one_line(OSError(text))
     assert one_line(OSError(text)).endswith("key=shown")
+
+
+def test_line_of_grpc_is_its_status() -> None:
+    text = "<_InactiveRpcError of RPC that terminated with:\n\tstatus = StatusCode.UNAVAILABLE\n>"
+    assert line_of_spark(Exception(text)) == "status = StatusCode.UNAVAILABLE"
