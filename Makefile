@@ -108,7 +108,7 @@ test-deploy: setup ## Test bundle, .deb, units, Ansible and Kubernetes on a real
 	@$(BIN)/pytest tests/deploy
 
 .PHONY: test-upgrade
-test-upgrade: setup ## Test upgrades of spool, bronze and gold from older versions, five minutes; requires the package index
+test-upgrade: setup ## Test upgrades of spool, bronze and gold from older versions (b88afb5, 69725c44, 6dfc036f), five minutes; requires the package index
 	@$(BIN)/pytest tests/packaging/upgrade.py
 
 .PHONY: test-newest
@@ -131,7 +131,7 @@ test-packaging: $(VENV)/.installed promtool ## Test the packages, each extra in 
 
 .PHONY: lint
 lint: $(VENV)/.installed ## Run ruff, mypy --strict, import rules and the plain-English check, and search for merge markers
-	@! grep -rnE '^(<<<<<<<|>>>>>>>) ' --exclude-dir='.[a-z]*' .
+	@! grep -rnE '^(test-upgrade: setup ## Test upgrades of spool, bronze and gold from older versions (b88afb5, 69725c44, 6dfc036f), five minutes; requires the package index
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check
 	@$(BIN)/mypy
@@ -214,7 +214,7 @@ bench-live: setup ## Measure latency and cost of rollup --every, 90 minutes; BEN
 
 .PHONY: bench-truth
 bench-truth: setup ## Check bounds and reports against the truth of seeded fault schedules, ten minutes
-	@$(BIN)/python -m bench.truth $(BENCH)
+	@$(BIN)/python -m tests.truth $(BENCH)
 
 .PHONY: bench-startup
 bench-startup: setup ## Measure the duration of jmxlake-agent --help
@@ -308,4 +308,4 @@ jars: $(VENV)/.installed java
 
 .PHONY: s3
 s3: $(VENV)/.installed
-	@$(BIN)/python -m demo.s3.install
+	@$(BIN)/python -m tests.rig.s3.install

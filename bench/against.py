@@ -4,8 +4,9 @@ The same benchmark runs with the product of either tree in turn (A B A B ...), s
 machine does meets both. A ratio is the median over pairs of ours now by theirs then: below 1 is
 faster than before.
 
-Theirs is the commit's tree with this tree's ``bench`` in it, so that both do the same work; where
-that cannot be imported, the commit's own. Both run in this environment's packages.
+Theirs is the commit's tree with this tree's ``bench`` and ``tests/rig`` in it, so that both do the
+same work; where those cannot be imported, the commit's own. Both run with this environment's
+packages.
 """
 
 from __future__ import annotations
@@ -32,12 +33,9 @@ PAIRS: Final = 5
 _OPTION: Final = "--against"
 _PAIRS_OPTION: Final = "--pairs"
 _ROOT: Final = Path(__file__).parents[1]
+_BENCHMARKS: Final = ("bench", "tests/rig")
 _UNIT: Final = re.compile(r"_(s|ms|us|mb|mib|gib|seconds)$")
 CLAIM: Final = "Below 1: less than at the commit before, by the median of pairs in one run"
-
-_NOT_COMPARED: Final = (
-    "its figures are counts that a change makes true or false, not times; run it in either tree"
-)
 
 Figures = dict[str, float]
 
@@ -67,7 +65,7 @@ def run(module: str, main: Callable[[], int], timed: str, *more: str) -> int:
         module: The benchmark, such as ``bench.small``.
         main: Measures, and prints a last line of JSON.
         timed: A pattern of the names of the figures that are compared; of a nested one its path
-            with dots. Empty: it has none.
+            with dots.
         more: Options of each run of a comparison, such as fewer repeats: pairs repeat, too.
     """
     own = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
@@ -76,9 +74,6 @@ def run(module: str, main: Callable[[], int], timed: str, *more: str) -> int:
     chosen, rest = own.parse_known_args()
     if chosen.against is None or {"-h", "--help"} & {*rest}:
         return main()
-    if not timed:
-        print(f"error: {module} {_OPTION}: {_NOT_COMPARED}", file=sys.stderr)
-        return 1
     try:
         told = compare(module, [*more, *rest], chosen.against, chosen.pairs, timed)
     except AgainstError as error:
@@ -134,13 +129,11 @@ def checked_out(root: Path, commit: str, folder: Path, module: str) -> Path:
         tree.extractall(folder, filter="data")
     if (cache := root / ".cache").exists():
         (folder / ".cache").symlink_to(cache.resolve())  # jars
-    own = folder / "bench"
-    kept = own.rename(folder / "bench-then") if own.exists() else None
-    shutil.copytree(root / "bench", own, ignore=shutil.ignore_patterns("__pycache__"))
-    if kept is not None and _imported(folder, module):
+    then = folder.with_name("then")
+    _exchange(folder, then, root)
+    if (then / "bench").exists() and _imported(folder, module):
         print(f"{module} of {commit} runs, as this tree's does not fit it", file=sys.stderr)
-        shutil.rmtree(own)
-        kept.rename(own)
+        _exchange(folder, folder.with_name("now"), then)
     if why := _imported(folder, module):
         raise AgainstError(f"{_OPTION} {commit}: {module} cannot be run there: {why}")
     for each in (folder, root):  # else the first run of one of them compiles
@@ -150,8 +143,20 @@ def checked_out(root: Path, commit: str, folder: Path, module: str) -> Path:
     return folder
 
 
+def _exchange(tree: Path, aside: Path, source: Path) -> None:
+    """Put the benchmarks of another tree into a tree, and its own aside."""
+    for name in _BENCHMARKS:
+        if (tree / name).exists():
+            shutil.copytree(tree / name, aside / name)
+            shutil.rmtree(tree / name)
+        if (source / name).exists():
+            skipped = shutil.ignore_patterns("__pycache__")
+            shutil.copytree(source / name, tree / name, ignore=skipped)
+
+
 def _packages(tree: Path) -> list[str]:
-    return [name for name in ("bench", "collector", "demo", "lakehouse") if (tree / name).is_dir()]
+    names = (*_BENCHMARKS, "collector", "demo", "lakehouse")
+    return [name for name in names if (tree / name).is_dir()]
 
 
 def _imported(tree: Path, module: str) -> str:

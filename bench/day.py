@@ -2,7 +2,7 @@
 
 One agent with all its threads reads at a hundred times the usual cadence and delivers to a real S3
 server, whose answers are refused, lost or late; it is killed, restarted, paused, and its clock is
-set. ``jmxlake maintain`` runs beside it, as for a real lake. At the end the oracle (demo/chaos)
+set. ``jmxlake maintain`` runs beside it, as for a real lake. At the end the check (tests/rig)
 compares every sample that was read with the lake.
 """
 
@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from bench import against
-from bench.teller import Teller
-from demo.chaos.day import SECONDS, a_day
-from demo.chaos.stage import Stage
 from demo.errors import DemoError
+from tests.rig.day import SECONDS, a_day
+from tests.rig.stage import Stage
+from tests.rig.teller import Teller
 
 if TYPE_CHECKING:
-    from demo.chaos.day import Day
+    from tests.rig.day import Day
 
 CLAIM: Final = (
     "A day of faults at random instants loses nothing, doubles nothing, and takes no more memory "

@@ -1,7 +1,7 @@
 """What faults cost: ``make bench-delivery``.
 
 A thousand kills at random instants, and every fault of docs/reliability.md again and again with
-other seeds. After each the oracle (demo/chaos) compares every sample that was read with the lake.
+other seeds. After each the check (tests/rig) compares every sample that was read with the lake.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from rich import box
 from rich.table import Table
 
 from bench import against
-from bench.teller import Teller
-from demo.chaos.kills import random_kills
-from demo.chaos.matrix import MATRIX
-from demo.chaos.stage import NotPermittedError, Outcome, Stage
 from demo.errors import DemoError
+from tests.rig.kills import random_kills
+from tests.rig.matrix import MATRIX
+from tests.rig.stage import NotPermittedError, Outcome, Stage
+from tests.rig.teller import Teller
 
 if TYPE_CHECKING:
     from collections.abc import Callable

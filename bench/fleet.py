@@ -19,8 +19,8 @@ from bench.fleet_agents import COMMIT_RETRIES
 from bench.fleet_findings import Findings, show
 from bench.fleet_levels import Level, Result, measure
 from bench.fleet_stage import GivenUpError, Stage
-from bench.teller import Teller
 from demo.errors import DemoError
+from tests.rig.teller import Teller
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -22,7 +22,7 @@ from collector.delivery.worker import DeliveryWorker
 from collector.spool.spool import Spool
 from collector.telemetry import memory
 from collector.telemetry.agent_stats import AgentStats
-from demo.s3.proxy import FaultyProxy
+from tests.rig.s3.proxy import FaultyProxy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bench.fleet_agents import Account
-    from demo.s3.server import S3Server
+    from tests.rig.s3.server import S3Server
 
 _SPOOL_BYTES: Final = 1 << 20
 _IDENTITY: Final = (

@@ -16,8 +16,8 @@ from bench.fleet_lake import Lake
 from demo.agents import script
 from demo.errors import DemoError
 from demo.launcher import Launcher, kill
-from demo.s3.proxy import FaultyProxy
-from demo.s3.server import S3Server
+from tests.rig.s3.proxy import FaultyProxy
+from tests.rig.s3.server import S3Server
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection

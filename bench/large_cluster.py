@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import psutil
 
-from bench.teller import Teller
 from collector.sources.admin.client import KafkaAdmin
 from collector.sources.java import jvm
 from demo.jars import kafka_libs
+from tests.rig.teller import Teller
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -33,7 +33,6 @@ from deltalake import DeltaTable, write_deltalake
 
 from bench import against
 from bench.live_process import Every
-from bench.teller import Teller, new_table
 from collector import catalogue
 from demo.agents import agent_config, script
 from demo.cluster import Cluster
@@ -41,6 +40,7 @@ from demo.launcher import end
 from lakehouse import tables
 from lakehouse.sample import bronze
 from lakehouse.sample.values import sampled
+from tests.rig.teller import Teller, new_table
 
 if TYPE_CHECKING:
     import subprocess

@@ -21,10 +21,10 @@ from bench import against, rollup_fleet
 from bench.native_tables import COMPUTED
 from bench.rollup_fleet import START, connect
 from bench.rollup_process import Cost, FailedError, measure
-from bench.teller import Teller, new_table
 from demo.agents import script
 from lakehouse import tables
 from lakehouse.tables.table import identifier
+from tests.rig.teller import Teller, new_table
 
 if TYPE_CHECKING:
     import argparse

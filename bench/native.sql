@@ -26,8 +26,8 @@ WITH placed AS (
         IF(coalesce(array_contains(flags, 'next_positive'), false), 0, tail_us) AS tail_us,
         coalesce(array_contains(flags, 'known_wrong'), false) AS wrong,
         coalesce(array_contains(flags, 'increase'), false) AS counter,
-        NOT (endswith(metric, '_offset') OR array_contains(describing, metric)) AS measure,
-        startswith(metric, 'kafka.log.') AS replica,
+        NOT array_contains(unmeasured, metric) AS measure,
+        array_contains(of_replicas, metric) AS replica,
         CASE WHEN `group` IS NOT NULL THEN 'group'
             WHEN partition IS NOT NULL OR (members IS NOT NULL AND topic IS NOT NULL) THEN 'partition'
             WHEN topic IS NOT NULL THEN 'topic'

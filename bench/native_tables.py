@@ -54,9 +54,13 @@ def compute(spark: SparkSession, lake: Path, out: Path) -> None:
         files = DeltaTable(str(lake / table.path)).file_uris()
         read = spark.read.option("basePath", str(lake / table.path)).parquet(*files)
         read.createOrReplaceTempView(table.name)
-    names = ", ".join(f"'{name}'" for name in sorted(metrics.describing()))
+    traits = metrics.shipped_meanings().traits
+    unmeasured = [name for name, one in traits.items() if one.describes or one.is_position]
+    of_replicas = [name for name, one in traits.items() if one.by_replicas]
     spark.sql(f"DECLARE window_us = {WINDOW_US}L")
-    spark.sql(f"DECLARE describing = array({names})")
+    for name, own in (("unmeasured", unmeasured), ("of_replicas", of_replicas)):
+        listed = ", ".join(f"'{metric}'" for metric in sorted(own))
+        spark.sql(f"DECLARE {name} = array({listed})")
     for statement in _statements():
         spark.sql(statement)
     for table in COMPUTED:

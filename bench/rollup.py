@@ -29,8 +29,8 @@ from bench.rollup_findings import CLAIM, Findings, Peer, planned, show
 from bench.rollup_fleet import START
 from bench.rollup_process import FailedError, measure, spark_start
 from bench.rollup_world import Fleet
-from bench.teller import Teller
 from demo.errors import DemoError
+from tests.rig.teller import Teller
 
 if TYPE_CHECKING:
     import argparse

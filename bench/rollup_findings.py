@@ -10,14 +10,14 @@ from bench.rollup_compare import Agreement
 from bench.rollup_fleet import START
 from bench.rollup_ours import Growth, RolledUp
 from bench.rollup_process import Cost
-from bench.teller import new_table
 from lakehouse.engines.rollup_batches import ClusterHour, Versions, batches
 from lakehouse.engines.spark_engine import most_rows
+from tests.rig.teller import new_table
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from bench.teller import Teller
+    from tests.rig.teller import Teller
 
 CLAIM: Final = (
     "A day of 100 brokers with 1,000 partitions each, 2.6 billion samples, is rolled up in minutes"

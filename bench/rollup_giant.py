@@ -18,9 +18,9 @@ from bench import rollup_fleet
 from bench.rollup_fleet import START
 from bench.rollup_process import Cost, FailedError, measure
 from bench.rollup_world import Fleet
-from bench.spark_processes import StandaloneCluster, bare_environment
-from bench.teller import new_table
 from demo.agents import script
+from tests.rig.spark_processes import StandaloneCluster, bare_environment
+from tests.rig.teller import new_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
-    from bench.teller import Teller
+    from tests.rig.teller import Teller
 
 WORKERS: Final = (1, 2)
 _PARTITIONS_OF_A_BROKER: Final = 1_000

@@ -14,10 +14,10 @@ from bench import rollup_fleet
 from bench.rollup_fleet import START
 from bench.rollup_process import Cost, measure
 from bench.rollup_world import Fleet
-from bench.spark_processes import bare_environment, conf_folder, settings
-from bench.teller import new_table
 from demo.agents import script
 from lakehouse.core import spark_session
+from tests.rig.spark_processes import bare_environment, conf_folder, settings
+from tests.rig.teller import new_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
-    from bench.teller import Teller
+    from tests.rig.teller import Teller
 
 
 class Size(NamedTuple):

@@ -20,9 +20,9 @@ from bench.extent import FULL, OURS, QUICK, Extent
 from bench.findings import Findings
 from bench.peers.ours import Jmxlake
 from bench.rmi import BareRmi
-from bench.teller import Teller
 from bench.tools import Tools
 from demo.errors import DemoError
+from tests.rig.teller import Teller
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -20,8 +20,8 @@ from bench import against, small_lake
 from bench.rollup_process import Cost, FailedError, measure, spark_start
 from bench.small_lake import START, WINDOW_SECONDS
 from bench.small_world import World
-from bench.teller import Teller, new_table
 from demo.agents import script
+from tests.rig.teller import Teller, new_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

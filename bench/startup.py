@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from bench import against
-from bench.teller import Teller, new_table
+from tests.rig.teller import Teller, new_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -18,11 +18,11 @@ import msgspec
 from bench import against, hostile, kept, plain, recording, trace
 from bench.derived import derived
 from bench.storage_findings import CLAIM, Findings, show
-from bench.teller import Teller
 from bench.written import written
 from collector import catalogue as catalogues
 from collector.model import Scrape
 from demo.errors import DemoError
+from tests.rig.teller import Teller
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

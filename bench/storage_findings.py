@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bench.kept import Kept
 from bench.recording import PARTITIONS
-from bench.teller import new_table
+from tests.rig.teller import new_table
 
 if TYPE_CHECKING:
-    from bench.teller import Teller
+    from tests.rig.teller import Teller
 
 CLAIM: Final = (
     "Ten times under Gorilla's bytes a sample on a quiet broker, and less than twice as much where "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bench.teller import new_table
+from tests.rig.teller import new_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

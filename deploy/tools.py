@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from demo import go
 from demo.errors import DemoError
 from demo.jars import cache_folder
+from deploy import go
 from deploy.errors import DeployError
 
 if TYPE_CHECKING:

@@ -46,7 +46,7 @@ def spark(
         os.environ[spark_session.JARS_SETTING] = str(delta_jars()[0].parent)
         yield spark_session.session()  # it ends with the process
         return
-    from tests.everywhere.spark_processes import ConnectServer  # noqa: PLC0415
+    from tests.rig.connect_server import ConnectServer  # noqa: PLC0415
 
     with ConnectServer(tmp_path_factory.mktemp("connect")) as server:
         os.environ["SPARK_REMOTE"] = server.remote

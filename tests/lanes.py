@@ -30,57 +30,24 @@ if TYPE_CHECKING:
 SUBMIT_OPTIONS: Final = "SPARK_SUBMIT_OPTS"
 """Where Spark's launcher finds further options of a driver's JVM."""
 
-_CLUSTERS: Final = (
-    "tests/chaos/test_broker_faults.py",
-    "tests/docs/test_commands.py",
-    *(
-        f"tests/integration/test_{name}.py"
-        for name in (
-            "demo", "import_prometheus", "bronze_equals_jmx", "cluster_by_admin", "metadata_log",
-            "source_contract", "sources", "sources_admin", "clients",
-        )
-    ),
-)  # fmt: skip
-"""Those with clusters of their own that take longest: they wait beside those of the shared one."""
-
-_READERS: Final = (
-    "tests/docs",
-    "tests/everywhere",
-    *(
-        f"tests/integration/test_{name}.py"
-        for name in (
-            "alerts", "consumer_lag", "corrections", "doctor", "each_partition", "explain",
-            "export", "extending", "objectives", "page_axe", "page_browser", "pdf",
-            "report_brokers", "report_capacity", "report_facts", "report_golden", "report_lags",
-            "report_stretches", "report_timelines", "send", "trends", "views", "weekly",
-            "weekly_grafana",
-        )
-    ),
-)  # fmt: skip
-"""Those that read gold: reports and their pages, statements, what is sent and exported."""
-
-_APART: Final = "--ignore=tests/deploy"  # asks the package index, and takes long: make test-deploy
-_KAFKA: Final = "kafka and not versions and not nightly"
-
 _NEITHER: Final = "not kafka and not spark"
 
 LANES: Final = {
-    "clusters": (0, *_CLUSTERS, "-m", _KAFKA),
-    "spark": (5, "tests", _APART, "-m", "spark and not kafka and not nightly"),
-    "kafka": (0, "tests", _APART, "-m", _KAFKA, *(f"--ignore={one}" for one in _CLUSTERS)),
-    "chaos": (5, "tests/chaos", "-m", _NEITHER),
-    "other": (
-        *(5, "tests", _APART, "--ignore=tests/chaos", "-m", _NEITHER),
-        *(f"--ignore={one}" for one in _READERS),
-    ),
-    "readers": (5, *_READERS, "-m", _NEITHER),
+    "clusters": (0, "kafka and waits"),
+    "spark": (5, "spark and not kafka"),
+    "kafka": (0, "kafka and not waits"),
+    "chaos": (5, f"{_NEITHER} and chaos"),
+    "other": (5, f"{_NEITHER} and not chaos and not reads"),
+    "readers": (5, f"{_NEITHER} and reads and not chaos"),
 }
-"""Names, how far each gives way, and what is in it; the demo, which is both, runs by the clock.
-The longest come first.
+"""By name: how far each gives way, and the marks of its tests. The longest come first.
 
-All of Spark is one lane: a second driver would load, compile and warm up the same once more.
+Clusters of their own take longest, so they wait beside the one that modules share. All of Spark is
+one lane: a second driver would load, compile and warm up the same once more.
 """
 
+_LEFT_OUT: Final = "not versions and not nightly"
+_APART: Final = ("tests/unit", "tests/deploy")  # deploy asks the package index, and takes long
 AT_ONCE: Final = 4
 _GRACE_SECONDS: Final = 60
 _POLL_SECONDS: Final = 0.2
@@ -176,10 +143,15 @@ def spark_archive(jars: Path) -> Path:
     return jars / "spark.jsa"
 
 
-def _pytest(nice: int, *chosen: str) -> list[str]:
+def chosen(marks: str) -> list[str]:
+    """Return the arguments by which pytest runs the tests of a lane."""
+    return ["tests", *(f"--ignore={folder}" for folder in _APART), "-m", f"{marks} and {_LEFT_OUT}"]
+
+
+def _pytest(nice: int, marks: str) -> list[str]:
     colour = f"--color={'yes' if sys.stdout.isatty() else 'no'}"
     return [
-        *("nice", "-n", str(nice), sys.executable, "-m", "pytest", *chosen, "--ignore=tests/unit"),
+        *("nice", "-n", str(nice), sys.executable, "-m", "pytest", *chosen(marks)),
         *("--durations=10", "--durations-min=10", colour),
     ]
 

@@ -41,6 +41,9 @@ _CODE: Final = re.compile(r"``[^`]*``|`[^`]*`|https?://\S+")
 _SQL: Final = re.compile(r"\b(SELECT|FROM|WHERE|CREATE|INSERT|JOIN|GROUP BY|ORDER BY|COALESCE)\b")
 _TOOL_COMMENT: Final = re.compile(r"#\s*(type:|noqa|fmt:|!)")
 _FEWEST_WORDS: Final = 3
+_OF_FOLDERS: Final = ("What is here", "What goes in and out", "Rules", "Where to start")
+"""Headings of the README of every folder."""
+
 _SHARE_OF_LETTERS: Final = 0.72
 
 
@@ -143,7 +146,7 @@ def _markdown(content: str) -> Iterator[Text]:
                 else one.content
                 for one in token.children or ()
             )
-            if len(prose.split()) > 1:
+            if len(prose.split()) > 1 and prose not in _OF_FOLDERS:
                 yield Text(line, kinds.get(opened.type, "text"), prose)
 
 

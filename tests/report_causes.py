@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from bench import truth_true
-from bench.truth_schedule import MEMORY_US, REFRESH_US
-from bench.truth_steps import Span, clipped, united, without
 from lakehouse.core.periods import instant
 from tests.report_faults import Fault, bad_times, us_of
+from tests.truth import expected
+from tests.truth.schedule import MEMORY_US, REFRESH_US
+from tests.truth.steps import Span, clipped, united, without
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from bench.truth_schedule import Schedule
+    from tests.truth.schedule import Schedule
 
 _NOT_KNOWN: Final = "not_known"
 _NEAR_US: Final = 120_000_000
@@ -185,8 +185,8 @@ def _untold(facts: Mapping[str, Any], schedule: Schedule) -> Iterator[str]:
         for topic in event["topics"] if event["kind"] == "availability" else ():
             told[topic] += [(start - floor, end) for start, end in parts_of(event)]
     for kind in ("under", "leaderless"):
-        for (topic, number), bad in truth_true.partitions(schedule.world, kind).items():
-            true = truth_true.lasting(clipped(bad.spans, period), floor)
+        for (topic, number), bad in expected.partitions(schedule.world, kind).items():
+            true = expected.lasting(clipped(bad.spans, period), floor)
             for start, _ in without(true, told[topic]) if topic in whole else ():
                 yield f"{facts['cluster']}: no event of {topic}-{number} at {instant(start)}"
 

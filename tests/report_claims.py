@@ -9,12 +9,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 from zoneinfo import ZoneInfo
 
-from bench.truth_steps import length, united
 from lakehouse.report.figures import name as shown_name
 from tests import report_figures
 from tests.report_details import Sections, rough
 from tests.report_faults import us_of
 from tests.report_statements import LABELS, Statement, clean
+from tests.truth.steps import length, united
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -6,20 +6,20 @@ from datetime import datetime
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from bench import truth_true
-from bench.truth_schedule import LAGS
-from bench.truth_steps import Span, united
-from bench.truth_world import S
 from lakehouse.core.periods import DAY_US
 from lakehouse.sample import incidents
 from tests.lake_builder import micros
 from tests.story_lake import HOUR, WINDOW, Story
+from tests.truth import expected
+from tests.truth.schedule import LAGS
+from tests.truth.steps import Span, united
+from tests.truth.world import S
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from bench.truth_schedule import Schedule
-    from bench.truth_world import World
+    from tests.truth.schedule import Schedule
+    from tests.truth.world import World
 
 COPIES: Final = dict(zip(("copy", "delete"), LAGS, strict=True))
 """The metric of a simulated lag, by what is behind."""
@@ -123,7 +123,7 @@ def _of_brokers(world: World) -> Iterator[Fault]:
 def _by_followers(world: World) -> Iterator[tuple[str, Span]]:
     """Yield the bad times of partitions that no change of the live brokers started."""
     for kind in ("under", "leaderless"):
-        for (topic, _), bad in truth_true.partitions(world, kind).items():
+        for (topic, _), bad in expected.partitions(world, kind).items():
             for span in bad.spans:
                 if not any(abs(at - span[0]) <= _MOVED_US for at in world.live.times):
                     yield topic, span
@@ -143,7 +143,7 @@ def bad_times(world: World, event: Mapping[str, Any]) -> list[Span] | None:
     match event["kind"]:
         case "availability":
             each = [bad.spans for kind in ("under", "leaderless")
-                    for (topic, _), bad in truth_true.partitions(world, kind).items()
+                    for (topic, _), bad in expected.partitions(world, kind).items()
                     if topic in event["topics"]]  # fmt: skip
         case "throttling":
             each = list(world.throttles[event["of"], event["client_id"]].values())

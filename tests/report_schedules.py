@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from bench import truth
-from bench.teller import Teller
-from bench.truth_parts import IN_PART, of
 from tests import report_faults, report_lakes
 from tests.report_causes import Verdict, judge
+from tests.rig.teller import Teller
 from tests.story_facts import facts_of
 from tests.story_lake import Story
+from tests.truth import replay
+from tests.truth.parts import IN_PART, of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -61,7 +61,7 @@ def _simulated(folder: Path) -> Iterator[Verdict]:
     """Let the real agents read simulated clusters, and judge the report of each."""
     folder.mkdir()
     teller = Teller()
-    truth.fill(folder, SEEDS, teller)
-    for seed, facts in zip(SEEDS, truth.report(folder, SEEDS, teller.say), strict=True):
+    replay.fill(folder, SEEDS, teller)
+    for seed, facts in zip(SEEDS, replay.report(folder, SEEDS, teller.say), strict=True):
         schedule = of(seed)
         yield judge(facts, report_faults.of_schedule(schedule), schedule)

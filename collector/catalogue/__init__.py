@@ -1,4 +1,4 @@
-"""Everything that is read, as data: one YAML file per family beside this module."""
+"""The metric catalogue as data: one YAML file per family in this folder."""
 
 from collector.catalogue.entries import Catalogue, Family, Kind, KnownWrong, Metric
 from collector.catalogue.loader import load

@@ -1,4 +1,4 @@
-"""The records of the catalogue: what is read, where it stands and what its values mean."""
+"""Records of the catalogue: families and metrics, their place in Kafka and their meaning."""
 
 import hashlib
 import re
@@ -11,14 +11,15 @@ import msgspec
 from msgspec.structs import replace
 
 from collector.errors import ConfigError
+from lakehouse.tables import METRIC_NAME
 
 DEFAULT_CAP: Final = 100_000
 Kind = Literal["gauge", "counter"]
 Role = Literal["broker", "controller", "combined", "client", "cluster"]
-"""What runs in the JVM that is read; ``combined``: broker and controller, read as two sources;
-``cluster``: all brokers together, by Admin alone."""
+"""Role of a source. ``combined``: broker and controller, read as two sources. ``cluster``: all
+brokers, through the Admin API only."""
 Via = Literal["jmx", "admin", "metadata_log", "statistics"]
-"""Where a family is read: ``jmx`` means MBeans, however the JVM is reached."""
+"""Interface of a family. ``jmx``: MBeans, through any transport."""
 Needs = Literal[
     "quota", "tiering", "plugin", "draft", "traffic",
     "partition", "topic", "group", "client", "reporter",
@@ -30,11 +31,10 @@ Version = Annotated[str, msgspec.Meta(pattern=r"^\d+(\.\d+)+$")]
 
 
 def version_key(version: str) -> tuple[int, ...]:
-    """The numbers of a Kafka version, for comparing: 3.10.0 is later than 3.9.1.
+    """Return the numbers of a Kafka version for comparison: 3.10.0 is later than 3.9.1.
 
-    Confluent's own count as the first release of the Kafka that they are made of: 7.9.5-ccs as
-    3.9.0 (confluentinc/kafka, pull requests 598 and 1445). What a patch of theirs has fixed is not
-    known by its number.
+    A version of Confluent counts as the first release of its Kafka version: 7.9.5-ccs is 3.9.0
+    (confluentinc/kafka, pull requests 598 and 1445). Its number does not show its fixes.
     """
     key = tuple(int(part) for part in re.findall(r"\d+", version.partition("-")[0]))
     if version.endswith(("-ccs", "-ce")) and key >= (7, 0):
@@ -43,24 +43,36 @@ def version_key(version: str) -> tuple[int, ...]:
 
 
 class KnownWrong(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Kafka versions that report a metric wrongly; ``before`` is the first that does not."""
+    """Kafka versions that report a metric wrongly; ``before`` is the first correct version."""
 
     since: Version
     reason: str
     before: Version | None = None
 
     def covers(self, version: str) -> bool:
-        """Whether this Kafka version is among them."""
+        """Return True if a Kafka version is one of them."""
         key, before = version_key(version), self.before
         return version_key(self.since) <= key and (before is None or key < version_key(before))
 
 
-class Delays(NamedTuple):
-    """By how much a bean may be late, in microseconds.
+class Bound(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One of two metrics of a family that bound a value which is not known exactly.
 
     Attributes:
-        memory_us: How long it goes on showing a value after its cause has ended.
-        refresh_us: How old its value may be when it is read.
+        of: Name of the value: objectives on it read both bounds.
+        side: ``low``: the value is at least this. ``high``: it is at most this.
+    """
+
+    of: Annotated[str, msgspec.Meta(pattern=f"^{METRIC_NAME}$")]
+    side: Literal["low", "high"]
+
+
+class Delays(NamedTuple):
+    """Delays of an MBean, in microseconds.
+
+    Attributes:
+        memory_us: Time for which it shows a value after its cause has ended.
+        refresh_us: Maximum age of its value when it is read.
     """
 
     memory_us: int = 0
@@ -71,38 +83,44 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """One metric of a family.
 
     Attributes:
-        name: Its name in the lake.
-        unit: UCUM unit of its values.
-        description: What it says, and what a reader must know of it.
+        name: Name in the lake.
+        unit: UCUM unit.
+        description: Meaning, and traps for a reader.
         kind: ``gauge``, or ``counter`` for a cumulative count.
-        object: JMX object name pattern; a trailing ``,*`` allows any further keys of ``labels``.
-        also: Further patterns under which the same bean stands; the first one found counts.
-        attribute: Attribute of the bean; by default ``Value``, of a counter ``Count``.
+        object: JMX object name pattern. A trailing ``,*`` allows further keys of ``labels``.
+        also: Further patterns of the same MBean; the first pattern that exists counts.
+        attribute: Attribute of the MBean. Default: ``Value``; for a counter ``Count``.
         item: Item of a composite attribute, such as ``used`` of ``HeapMemoryUsage``.
-        states: Numbers that texts of the attribute stand for; ``*`` is any other text.
+        states: Numbers for the texts of an attribute; ``*`` is any other text.
         labels: Key of the object name to column of bronze/runs, or to a label of that name.
-        url_encoded: Keys whose values Kafka URL-encodes.
-        filter: ``positive``: what is above zero is asked of the server; ``binary``: the same, and
-            above zero means 1.
-        least: The least value that a bean of a ``positive`` metric has: those above it are read.
-        led: Only partitions that this broker leads count.
-        counted_by: Metric of the same family in which the broker itself counts what is above zero.
-        above: Only values above it are recorded; None: all are.
-        absent: What a bean that is not there means.
-        needs: What must be there first, so that a bean may be absent and all is well; see
-            collector.cli.why_absent.
+        url_encoded: Keys with values that Kafka URL-encodes.
+        filter: ``positive``: one query returns the MBeans above zero. ``binary``: the same, and
+            any value above zero is 1.
+        least: Lowest value of a ``positive`` metric; the query returns the MBeans above it.
+        led: Whether only partitions that this broker leads count.
+        counted_by: Metric of the same family with the broker's own count of MBeans above zero.
+        above: Only higher values are recorded. None: all values.
+        absent: Meaning of a missing MBean.
+        needs: Precondition of the MBean; without it a missing MBean is not a problem (see
+            collector.cli.why_absent).
         percentiles: Whether the rollup keeps a distribution of the values.
-        memory_seconds: How long the bean goes on showing a value after its cause has ended.
-        refresh_seconds: How old the bean's value may be when it is read; 0: it is of that instant.
-        written_after: Counter of a work that has started, and those of its ends; the bean is
-            written only when it ends, so meanwhile its value is old.
-        call: Admin call that the metric comes from, where it does not come from JMX.
-        replaces: Metric that this one is the better source of: where this one's family is read, it
-            takes that name, and what had it becomes the cross-check (see ``Catalogue.preferring``).
-        first: First Kafka version that has it.
-        last: Last Kafka version that has it.
+        describes: Subject that the value is an attribute of (gold/subjects). None: it is a figure.
+        reported_by: Sources that report it in addition to the leader of its partition or to the
+            brokers of its client. ``replicas``: followers. ``controllers``: controllers.
+        bound: The value that it bounds. None: the value itself.
+        position: Whether it is a place in a log. Places have no sum and no mean, so gold has no
+            figures of them.
+        memory_seconds: Time for which the MBean shows a value after its cause has ended.
+        refresh_seconds: Maximum age of the MBean's value when it is read. 0: it is current.
+        written_after: Counter of started tasks, and counters of finished tasks. Kafka writes the
+            MBean when a task finishes, so the value is old while a task runs.
+        call: Admin API call, if the metric does not come from JMX.
+        replaces: Metric that this metric measures better. If this family is read, this metric has
+            that name, and the other metric is the cross-check (see ``Catalogue.preferring``).
+        first: First Kafka version with the metric.
+        last: Last Kafka version with the metric.
         known_wrong: Versions that report it wrongly.
-        kip: The Kafka improvement proposal that asked for it.
+        kip: Kafka improvement proposal.
     """
 
     name: str
@@ -124,6 +142,10 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     absent: Literal["idle", "not_applicable", "zero"] = "not_applicable"
     needs: Needs | None = None
     percentiles: bool = False
+    describes: Literal["topic", "node", "quota"] | None = None
+    reported_by: Literal["replicas", "controllers"] | None = None
+    bound: Bound | None = None
+    position: bool = False
     memory_seconds: int = 0
     refresh_seconds: int = 0
     written_after: tuple[str, ...] = ()
@@ -136,38 +158,50 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     @property
     def patterns(self) -> tuple[str, ...]:
-        """All object name patterns, the preferred one first."""
+        """All object name patterns, the preferred pattern first."""
         return (self.object, *self.also) if self.object else ()
 
     @property
     def attribute_name(self) -> str:
-        """The attribute to read."""
+        """Attribute to read."""
         return self.attribute or ("Count" if self.kind == "counter" else "Value")
 
     @property
     def attribute_text(self) -> str:
-        """The attribute and its item, for people."""
+        """Attribute and item, for people."""
         return ".".join(filter(None, (self.attribute_name, self.item)))
 
     @property
     def delays(self) -> Delays:
-        """By how much the bean may be late."""
+        """Delays of the MBean."""
         return Delays(self.memory_seconds * 1_000_000, self.refresh_seconds * 1_000_000)
 
+    @property
+    def traits(self) -> Iterator[tuple[str, str]]:
+        """Names and values of bronze/metric_traits."""
+        if self.describes:
+            yield "describes", self.describes
+        if self.reported_by:
+            yield "reported_by", self.reported_by
+        if self.bound:
+            yield f"{self.bound.side}_of", self.bound.of
+        if self.position:
+            yield "position", "true"
+
     def wrong_in(self, version: str | None) -> str | None:
-        """Why this Kafka version reports the metric wrongly, or None."""
+        """Return the reason why a Kafka version reports the metric wrongly, or None."""
         if version is None:
             return None
         return next((known.reason for known in self.known_wrong if known.covers(version)), None)
 
 
 class Family(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Metrics that are read together, from one kind of source, at one cadence.
+    """Metrics that are read together, from one kind of source, at one scrape interval.
 
     Attributes:
-        cap: Most series a scrape. The excess is counted; it becomes one ``__other__``, but that of
-            counters is left out.
-        enabled: Whether it is read without being asked for.
+        cap: Maximum number of series per scrape. Gauges beyond it become the series ``__other__``,
+            counters beyond it are omitted; both are counted.
+        enabled: Whether it is read by default.
     """
 
     name: str = msgspec.field(name="family")
@@ -179,10 +213,10 @@ class Family(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     enabled: bool = True
 
     def metric(self, name: str) -> Metric:
-        """The metric of this name.
+        """Return the metric of a name.
 
         Raises:
-            ConfigError: There is none.
+            ConfigError: The family does not have it.
         """
         for metric in self.metrics:
             if metric.name == name:
@@ -191,28 +225,28 @@ class Family(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     @property
     def cadence_us(self) -> int:
-        """The cadence in microseconds."""
+        """Scrape interval in microseconds."""
         return self.cadence_seconds * 1_000_000
 
 
 @dataclass(frozen=True)
 class Catalogue:
-    """Everything that is read."""
+    """All families."""
 
     families: tuple[Family, ...]
 
     @cached_property
     def hash(self) -> str:
-        """Hash of the content, as bronze/scrapes records it."""
+        """Hash of the content, as in bronze/scrapes."""
         return hashlib.sha256(msgspec.json.encode(self.families, order="sorted")).hexdigest()[:16]
 
     @cached_property
     def metrics(self) -> Mapping[str, Metric]:
-        """All metrics by name."""
+        """Metrics by name."""
         return {metric.name: metric for family in self.families for metric in family.metrics}
 
     def definitions(self) -> Iterator[tuple[Any, ...]]:
-        """Rows of bronze/metric_definitions, without the agent."""
+        """Yield the rows of bronze/metric_definitions, without the agent."""
         for family in self.families:
             for metric in family.metrics:
                 yield (
@@ -220,23 +254,30 @@ class Catalogue:
                     metric.unit, metric.absent, *metric.delays, metric.description,
                 )  # fmt: skip
 
-    def preferring(self, name: str) -> "Catalogue":
-        """The same where a family is read whose metrics replace others.
+    def traits(self) -> Iterator[tuple[str, ...]]:
+        """Yield the rows of bronze/metric_traits, without the agent."""
+        for family in self.families:
+            for metric in family.metrics:
+                for trait in metric.traits:
+                    yield (self.hash, metric.name, family.name, *trait)
 
-        Each takes the name of the metric that it replaces; that one is called after the way it is
-        read: ``kafka.partition.under_min_isr`` from JMX becomes ``...under_min_isr.jmx``.
+    def preferring(self, name: str) -> "Catalogue":
+        """Return the catalogue of an agent that reads a family with better metrics.
+
+        Each of them has the name of the metric that it replaces. The name of the replaced metric
+        gets the interface: ``kafka.partition.under_min_isr`` of JMX is ``...under_min_isr.jmx``.
 
         Raises:
-            ConfigError: There is no family of this name.
+            ConfigError: The catalogue does not have the family.
         """
         taken = {one.name: one.replaces for one in self.family(name).metrics if one.replaces}
         return Catalogue(tuple(_renamed(family, taken) for family in self.families))
 
     def family(self, name: str) -> Family:
-        """The family of this name.
+        """Return the family of a name.
 
         Raises:
-            ConfigError: There is none.
+            ConfigError: The catalogue does not have it.
         """
         for family in self.families:
             if family.name == name:

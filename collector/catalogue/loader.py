@@ -1,8 +1,10 @@
-"""Reads the catalogue from its YAML files, and a user's own files over them."""
+"""Loader of the catalogue: the shipped YAML files, and a user's own files over them."""
 
 import re
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,18 +18,20 @@ from lakehouse.tables.typed_settings import WrongSettingError
 
 _Record = TypeVar("_Record", Family, Metric)
 _NAME = re.compile(METRIC_NAME)
-_OF_KNOWN_FAMILIES = ("admin", "metadata_log")  # their readers are written for each family
+_NAMES_OF = {"topic": {"topic"}, "node": {"node"}, "quota": {"user", "client_id"}}
+"""Labels that name what a metric describes."""
+_OF_KNOWN_FAMILIES = ("admin", "metadata_log")  # each family has a reader of its own
 
 
 def load(extra: Path | None = None) -> Catalogue:
-    """The catalogue, with what the YAML files of a folder add to it or override.
+    """Return the catalogue with the additions and overrides of a folder of YAML files.
 
     Args:
-        extra: Folder of further files; a metric that is known already is replaced as a whole, and
-            a file may name a known family to add to it or to change its cadence.
+        extra: The folder. A known metric is replaced as a whole. A file with the name of a known
+            family adds to it or changes its settings.
 
     Raises:
-        ConfigError: A file is not as it should be; the text names file, entry and key.
+        ConfigError: A file is invalid; the error names file, entry and key.
     """
     families = dict(_shipped())
     if extra is not None:
@@ -48,7 +52,7 @@ def _shipped() -> Mapping[str, Family]:
 
 
 def _merged(folder: Path, known: Mapping[str, Family]) -> dict[str, Family]:
-    """The families known, with what the files of a folder add to them or override."""
+    """Return the known families with the additions and overrides of a folder."""
     families = dict(known)
     for path in sorted([*folder.glob("*.yaml"), *folder.glob("*.yml")]):
         family = _family(path.name, _content(path), families)
@@ -83,6 +87,7 @@ def _family(file: str, content: Any, known: Mapping[str, Family]) -> Family:
     family = msgspec.structs.replace(family, metrics=tuple(metrics.values()))
     for metric in family.metrics:
         _check_metric(f"{file}: {metric.name}", family, metric)
+    _check_bounds(file, family)
     return family
 
 
@@ -100,12 +105,16 @@ def _check_metric(where: str, family: Family, metric: Metric) -> None:
     bean, call = metric.object and not metric.call, metric.call and not metric.object
     wrong = {
         "a metric's name is lower case words joined by dots": not _NAME.fullmatch(metric.name),
-        "a counter's increases have no percentiles: leave them out": counter and metric.percentiles,
-        "no counter has 'above'": counter and metric.above is not None,
-        "no server compares items and texts: leave 'filter' out": metric.filter and textual,
-        "a cluster is read via admin alone: take 'cluster' out of roles": by_broker,
-        f"a metric read via {via} names its call and no object": via != "jmx" and not call,
-        "a metric read via jmx names its object and no call": via == "jmx" and not bean,
+        "a counter has no percentiles: remove 'percentiles'": counter and metric.percentiles,
+        "a counter has no limit: remove 'above'": counter and metric.above is not None,
+        "a server cannot compare items and texts: remove 'filter'": metric.filter and textual,
+        "a counter is not a position: remove 'position'": counter and metric.position,
+        f"it describes a {metric.describes} that no label names: add it to labels": _is_nameless(
+            via, metric
+        ),
+        "a cluster is read via admin only: remove 'cluster' from roles": by_broker,
+        f"a metric read via {via} has a call and no object": via != "jmx" and not call,
+        "a metric read via jmx has an object and no call": via == "jmx" and not bean,
     }
     for why, is_so in wrong.items():
         if is_so:
@@ -116,6 +125,29 @@ def _check_metric(where: str, family: Family, metric: Metric) -> None:
         _check_pattern(where, pattern, metric)
 
 
+def _is_nameless(via: str, metric: Metric) -> bool:
+    """Return True if no label names the subject that a metric describes."""
+    names = _NAMES_OF.get(metric.describes or "")
+    return via == "jmx" and names is not None and names.isdisjoint(metric.labels.values())
+
+
+def _check_bounds(file: str, family: Family) -> None:
+    """Raise ConfigError unless bounds are pairs of like metrics."""
+    pairs: defaultdict[str, list[Metric]] = defaultdict(list)
+    for metric in family.metrics:
+        if metric.bound:
+            pairs[metric.bound.of].append(metric)
+    for of, bounds in pairs.items():
+        where = f"{file}: {bounds[0].name}"
+        if sorted(one.bound.side for one in bounds if one.bound) != ["high", "low"]:
+            raise ConfigError(f"{where}: {of} needs one bound of side low and one of side high")
+        first, second = bounds
+        if (first.kind, first.unit, first.labels) != (second.kind, second.unit, second.labels):
+            raise ConfigError(f"{where}: kind, unit or labels differ from {second.name}")
+        if any(one.name == of for one in family.metrics):
+            raise ConfigError(f"{where}: {of} is also a metric: choose another name for the value")
+
+
 def _check_pattern(where: str, pattern: str, metric: Metric) -> None:
     domain, colon, properties = pattern.partition(":")
     keys = dict(part.partition("=")[::2] for part in properties.split(",") if part != "*")
@@ -123,14 +155,23 @@ def _check_pattern(where: str, pattern: str, metric: Metric) -> None:
         raise ConfigError(f"{where}: {pattern!r} is not an object name such as 'domain:type=X'")
     unlabelled = {key for key, value in keys.items() if "*" in value} - set(metric.labels)
     if unlabelled:
-        raise ConfigError(f"{where}: no label says what key {min(unlabelled)!r} of {pattern!r} is")
+        raise ConfigError(
+            f"{where}: key {min(unlabelled)!r} of {pattern!r} has no label: add it to labels"
+        )
 
 
 def _refuse_doubles(families: Mapping[str, Family]) -> None:
     owner: dict[str, str] = {}
     for family in families.values():
-        for metric in family.metrics:
-            other = owner.setdefault(metric.name, family.name)
+        for name in dict.fromkeys(chain.from_iterable(map(_names, family.metrics))):
+            other = owner.setdefault(name, family.name)
             if other != family.name:
-                both = f"stands in family {other} and in {family.name}"
-                raise ConfigError(f"metric {metric.name} {both}: rename one of them")
+                both = f"is in family {other} and in {family.name}"
+                raise ConfigError(f"metric {name} {both}: rename one of them")
+
+
+def _names(metric: Metric) -> Iterator[str]:
+    """Yield the names that belong to a metric's family: its own and the value that it bounds."""
+    yield metric.name
+    if metric.bound:
+        yield metric.bound.of

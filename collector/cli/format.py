@@ -14,6 +14,7 @@ from lakehouse.tables.error_text import printable
 
 _SPANS: Final = ((86_400, "d", 3600, "h"), (3600, "h", 60, "m"), (60, "m", 1, "s"))
 _SIZES: Final = ("B", "KiB", "MiB", "GiB", "TiB")
+_LIMITS: Final = ("kafka.topic.retention_time", "kafka.topic.retention_bytes")
 _PIPE_WIDTH: Final = 400  # a pipe has no width, and its reader needs whole lines
 
 
@@ -63,7 +64,7 @@ def amount(value: float | None, unit: str) -> str:
 
 def setting(metric: str, value: float, unit: str) -> str:
     """Return a value as ``amount`` does, with long times as a duration and -1 as unlimited."""
-    if metric.startswith("kafka.topic.retention") and value == -1:
+    if metric in _LIMITS and value == -1:
         return "unlimited"
     text = amount(value, unit)
     return f"{text} ({span(value / 1e3)})" if unit == "ms" and value >= 60_000 else text

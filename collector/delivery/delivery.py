@@ -134,8 +134,7 @@ class Delivery:
             a table is opened again with the new credentials.
         spool: Disk buffer with undelivered batches.
         recorder: Records findings of the delivery as events. None: no events.
-        catalogue: Returns the current catalogue, whose definitions are written. None: no
-            definitions.
+        catalogue: Returns the current catalogue, to write it to the lake. None: it is not written.
         monotonic: Steady clock, in seconds.
     """
 
@@ -153,11 +152,10 @@ class Delivery:
         self._spool, self._recorder = spool, recorder
         self._loaded_once = False
         self._is_replaced = bool(spool.recall(_REPLACED))
-        every = (*_ORDER, tables.METRIC_DEFINITIONS)
+        every = (*_ORDER, *tables.CATALOGUES)
         ids = {t: one.id for t in every if (one := self._known_state(t)) and one.lake == root}
-        *self._tables, self._definition_table = (
-            BronzeTable(root, one, options, monotonic, ids.get(one)) for one in every
-        )
+        made = [BronzeTable(root, one, options, monotonic, ids.get(one)) for one in every]
+        self._tables, self._catalogue_tables = made[: len(_ORDER)], made[len(_ORDER) :]
 
     def deliver_next(self) -> int:
         """Deliver the group of the oldest batches.
@@ -175,7 +173,7 @@ class Delivery:
             return 0
         with self._forgetting_on_failure():
             numbers = self._load_tables()
-            self._write_definitions()
+            self._write_catalogue()
             self._clear_replaced()
             if (group := self._next_group()) is None:
                 return 0
@@ -200,8 +198,9 @@ class Delivery:
         """
         with self._forgetting_on_failure():
             self._load_tables()
-            self._definition_table.load()
-        return sum(bronze.created for bronze in (*self._tables, self._definition_table))
+            for bronze in self._catalogue_tables:
+                bronze.load()
+        return sum(bronze.created for bronze in (*self._tables, *self._catalogue_tables))
 
     def check_store(self) -> None:
         """Check that the store supports Delta commits; up to three empty commits remain.
@@ -259,21 +258,23 @@ class Delivery:
             return [0] * len(numbers)
         return numbers
 
-    def _write_definitions(self) -> None:
-        """Write the metric definitions of the current catalogue, unless an agent has written them.
+    def _write_catalogue(self) -> None:
+        """Write the current catalogue, unless an agent has written it.
 
         Two agents can write them at the same time; the rows are identical.
         """
         catalogue = self._catalogue() if self._catalogue else None
         if catalogue is None or catalogue.hash == self._written_catalogue:
             return
-        self._definition_table.load()
-        self._compare(self._definition_table)
-        if not self._definition_table.has_rows("catalogue", catalogue.hash):
-            agent = self._spool.agent
-            rows = [(*row, agent) for row in catalogue.definitions()]
-            self._definition_table.append(to_arrow(tables.METRIC_DEFINITIONS, rows), agent, 0)
-        self._definition_table.forget()  # it is used once per catalogue
+        agent = self._spool.agent
+        parts = (catalogue.definitions(), catalogue.traits())
+        for bronze, part in zip(self._catalogue_tables, parts, strict=True):
+            bronze.load()
+            self._compare(bronze)
+            rows = [(*row, agent) for row in part]
+            if rows and not bronze.has_rows("catalogue", catalogue.hash):
+                bronze.append(to_arrow(bronze.table, rows), agent, 0)
+            bronze.forget()  # it is used once per catalogue
         self._written_catalogue = catalogue.hash
 
     def _compare(self, bronze: BronzeTable) -> int:
@@ -342,7 +343,7 @@ class Delivery:
         try:
             yield
         except BaseException as error:
-            for bronze in (*self._tables, self._definition_table):
+            for bronze in (*self._tables, *self._catalogue_tables):
                 bronze.forget()
             if isinstance(error, LakeReplacedError):
                 self._note_replaced(error)

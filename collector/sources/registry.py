@@ -17,6 +17,7 @@ from collector.sources.http import Jolokia
 from collector.sources.jmx import Attach, Jmx, Jmxquery
 from collector.sources.librdkafka import Statistics
 from collector.sources.prometheus import Prometheus
+from lakehouse.tables.source_names import source_name
 
 AUTO: Final = "auto"
 EVERY: Final = "every"
@@ -57,7 +58,7 @@ class SourceSettings(Section, frozen=True):
     @property
     def name(self) -> str:
         """Name of the source in the lake."""
-        return f"{self.role}-{self.node}"
+        return source_name(self.role, self.node)
 
     @property
     def roles(self) -> tuple[Role, ...]:

@@ -5,15 +5,19 @@ from __future__ import annotations
 import csv
 import io
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from collector.catalogue import load
 from lakehouse import tables
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from collector.catalogue import Catalogue
     from collector.catalogue.entries import Metric
 
 FILE: Final = Path(tables.__file__).with_name("metric_definitions.csv")
+TRAITS: Final = Path(tables.__file__).with_name("metric_traits.csv")
 
 
 _LEVELS: Final = {
@@ -24,20 +28,37 @@ _LEVELS: Final = {
 
 
 def text() -> str:
-    """Return a CSV table with the names of every kind of source.
+    """Return the definitions as CSV.
 
-    The metadata log and a cluster source have other names. ``level`` is the subject type of the
-    metric, and of an objective on it.
+    ``level`` is the subject type of objectives on the metric, ``via`` how its family is read.
     """
-    rows, levels = {}, {}
-    for catalogue in (load(), *map(load().preferring, ("metadata_log", "partitions"))):
-        rows |= {tuple(row[1:3]): row[1:-1] for row in catalogue.definitions()}
-        levels |= {name: _level(metric) for name, metric in catalogue.metrics.items()}
+    rows: dict[tuple[str, str], tuple[Any, ...]] = {}
+    for catalogue in _catalogues():
+        ways = {one.name: one.via for one in catalogue.families}
+        for _, metric, family, roles, *others, _ in catalogue.definitions():
+            level, via = _level(catalogue.metrics[metric]), ways[family]
+            rows[metric, family] = (metric, family, " ".join(roles), *others, level, via)
+    columns = tables.METRIC_DEFINITIONS.column_names[1:-2]
+    return _csv((*columns, "level", "via"), (rows[key] for key in sorted(rows)))
+
+
+def traits() -> str:
+    """Return the traits as CSV."""
+    rows = {row[1:] for catalogue in _catalogues() for row in catalogue.traits()}
+    return _csv(tables.METRIC_TRAITS.column_names[1:-1], sorted(rows))
+
+
+def _catalogues() -> Iterator[Catalogue]:
+    """Yield the catalogues of agents: the metadata log or a whole cluster changes names."""
+    yield load()
+    yield from map(load().preferring, ("metadata_log", "partitions"))
+
+
+def _csv(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     file = io.StringIO()
     table = csv.writer(file, lineterminator="\n")
-    table.writerow((*tables.METRIC_DEFINITIONS.column_names[1:-2], "level"))
-    for metric, family, roles, *others in (rows[key] for key in sorted(rows)):
-        table.writerow((metric, family, " ".join(roles), *others, levels[metric]))
+    table.writerow(columns)
+    table.writerows(rows)
     return file.getvalue()
 
 
@@ -50,3 +71,4 @@ def _level(metric: Metric) -> str:
 
 if __name__ == "__main__":
     FILE.write_text(text(), "utf-8")
+    TRAITS.write_text(traits(), "utf-8")

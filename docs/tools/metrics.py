@@ -44,6 +44,11 @@ _NEEDS: Final = {
     "draft": "Draft without a Kafka release; some patched brokers have it.",
 }
 
+_REPORTED_BY: Final = {
+    "replicas": "Followers report it too.",
+    "controllers": "Controllers report it too.",
+}
+
 
 def text() -> str:
     """Return the page."""
@@ -66,8 +71,21 @@ def _metric(metric: Metric) -> str:
     lines = [", ".join(filter(None, facts)), _place(metric), prose(metric.description)]
     lines += [f"*Trap*: {trap}" for trap in traps(metric)]
     lines += [_ABSENT.get(metric.absent, ""), _NEEDS.get(metric.needs or "", "")]
+    lines += _traits(metric)
     shown = "\n".join(f"- {line}" for line in lines if line)
     return f"### {metric.name}\n\n{shown}"
+
+
+def _traits(metric: Metric) -> Iterator[str]:
+    """Yield how the rollup reads values that are not plain figures."""
+    if metric.describes:
+        yield f"An attribute of a {metric.describes} (`gold/subjects`), without figures in gold."
+    if metric.position:
+        yield "A place in a log, without figures in gold."
+    if metric.bound:
+        yield f"The {metric.bound.side} bound of {code(metric.bound.of)}."
+    if metric.reported_by:
+        yield _REPORTED_BY[metric.reported_by]
 
 
 def _versions(metric: Metric) -> str:

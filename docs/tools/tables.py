@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from docs.tools.layout import code, page, prose, table
-from lakehouse.tables import BRONZE, GOLD, METRIC_DEFINITIONS, ROLLUP_STATE, WINDOWS
+from lakehouse.tables import BRONZE, CATALOGUES, GOLD, ROLLUP_STATE, WINDOWS
 
 if TYPE_CHECKING:
     from lakehouse.tables import Table
     from lakehouse.tables.table import Column
 
-ALL: Final = (*BRONZE, METRIC_DEFINITIONS, *GOLD, *ROLLUP_STATE)
+ALL: Final = (*BRONZE, *CATALOGUES, *GOLD, *ROLLUP_STATE)
 """Every table of a lake."""
 
 _INTRODUCTION: Final = """\

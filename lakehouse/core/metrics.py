@@ -18,7 +18,6 @@ UNAVAILABLE: Final = "kafka.partition.unavailable"
 
 PARTITION_COUNT: Final = "kafka.topic.partitions"
 NODE_FENCED: Final = "kafka.cluster.node.fenced"
-QUOTAS: Final = "kafka.quota."
 COVERAGE: Final = "jmxlake.coverage"
 """Scrape log of the agents; not an MBean."""
 
@@ -26,12 +25,6 @@ GROUP_LAG: Final = "kafka.group.lag"
 PARTITION_LAG: Final = "kafka.group.partition_lag"
 COPY_LAG: Final = "kafka.topic.remote_copy_lag.bytes"
 DELETE_LAG: Final = "kafka.topic.remote_delete_lag.bytes"
-
-PARTITION_METRICS: Final = "kafka.partition."
-CONTROLLER_METRICS: Final = "kafka.client.controller_mutation."
-"""Prefixes of partition metrics, and of client metrics that controllers also report."""
-
-_DESCRIBING: Final = ("topology", "quota_limits")
 
 
 class Definition(NamedTuple):
@@ -52,6 +45,84 @@ class Definition(NamedTuple):
     description: str = ""
 
 
+class Trait(NamedTuple):
+    """A row of bronze/metric_traits: one property of a metric in a catalogue."""
+
+    metric: str
+    family: str
+    trait: str
+    value: str
+
+
+class Traits(NamedTuple):
+    """The properties of a metric that decide how the rollup reads it.
+
+    Attributes:
+        describes: ``topic``, ``node`` or ``quota``: it is an attribute of that subject. Empty: it
+            is a figure.
+        reported_by: ``replicas`` or ``controllers``: they report it too. Empty: they do not.
+        bound_of: The value that it bounds. Empty: it is not a bound.
+        side: ``low`` or ``high`` of a bound.
+        is_position: Whether it is a place in a log.
+    """
+
+    describes: str = ""
+    reported_by: str = ""
+    bound_of: str = ""
+    side: str = ""
+    is_position: bool = False
+
+    @property
+    def by_replicas(self) -> bool:
+        """Whether every replica of a partition reports it, and not only the leader."""
+        return self.reported_by == "replicas"
+
+    @property
+    def by_controllers(self) -> bool:
+        """Whether controllers report it, and not only brokers."""
+        return self.reported_by == "controllers"
+
+    @property
+    def has_figures(self) -> bool:
+        """Whether gold has figures of it per topic or client: values/runs.sql in the kernel."""
+        return not (self.describes or self.is_position or self.by_replicas)
+
+
+class Meanings(NamedTuple):
+    """The families and traits of metrics, from the catalogues of a lake.
+
+    Attributes:
+        families: The families that read each metric.
+        traits: The traits of each metric that has any.
+    """
+
+    families: Families
+    traits: Mapping[str, Traits]
+
+    def traits_of(self, metric: str) -> Traits:
+        """Return the traits of a metric."""
+        return self.traits.get(metric, _NO_TRAITS)
+
+    def families_of(self, metric: str) -> frozenset[str]:
+        """Return the families that read a metric or its bounds."""
+        bounds = (name for name, one in self.traits.items() if one.bound_of == metric)
+        names = (metric, *bounds)
+        return frozenset().union(*(self.families.get(name, ()) for name in names))
+
+    def value_of(self, metric: str) -> str:
+        """Return the value that a metric bounds; of any other metric its own name."""
+        return self.traits_of(metric).bound_of or metric
+
+    def bound(self, value: str, side: str) -> str:
+        """Return the metric that bounds a value on a side; empty: none does."""
+        wanted = (value, side)
+        found = (n for n, one in self.traits.items() if (one.bound_of, one.side) == wanted)
+        return next(found, "")
+
+
+_NO_TRAITS: Final = Traits()
+
+
 class Known(NamedTuple):
     """Properties of a metric, without data.
 
@@ -60,12 +131,14 @@ class Known(NamedTuple):
         families: Families that read it. Empty for a derived metric.
         level: Subject type. Empty if only the catalogue of a lake has the metric.
         labels: Labels of its series in gold, if they were requested.
+        traits: Its traits.
     """
 
     kind: str
     families: frozenset[str]
     level: str = ""
     labels: Collection[str] = ()
+    traits: Traits = _NO_TRAITS
 
 
 Worst = Literal["parts", "total", "most", "sum", "between"]
@@ -126,7 +199,7 @@ WATCHED_OF: Final[dict[str, tuple[Watched, ...]]] = {
         Watched("kafka.client.produce.throttle_time", "Producer throttling", "ms"),
         Watched("kafka.client.fetch.throttle_time", "Consumer throttling", "ms"),
         Watched("kafka.client.request.throttle_time", "Request-quota throttling", "ms"),
-        Watched(f"{CONTROLLER_METRICS}throttle_time", "Topic-change throttling", "ms"),
+        Watched("kafka.client.controller_mutation.throttle_time", "Topic-change throttling", "ms"),
     ),
     "group": (
         Watched("kafka.group.non_consumed", "Unread data loss", "{offset}", "between"),
@@ -161,7 +234,8 @@ def families(*metrics: str) -> frozenset[str]:
 
     It is empty for a user's own metrics, which only the lake defines.
     """
-    return frozenset().union(*(_families_shipped().get(metric, ()) for metric in metrics))
+    shipped_families = shipped_meanings().families
+    return frozenset().union(*(shipped_families.get(metric, ()) for metric in metrics))
 
 
 @lru_cache
@@ -175,28 +249,35 @@ def shipped() -> tuple[Definition, ...]:
 def known() -> Mapping[str, Known]:
     """Return the metrics of the shipped catalogue, and derived metrics."""
     derived = {UNAVAILABLE: "partition", COVERAGE: "source"}
+    meanings = shipped_meanings()
     return {metric: Known("gauge", frozenset(), level) for metric, level in derived.items()} | {
-        row["metric"]: Known(row["kind"], _families_shipped()[row["metric"]], row["level"])
+        (name := row["metric"]): Known(
+            row["kind"], meanings.families[name], row["level"], traits=meanings.traits_of(name)
+        )
         for row in shipped_rows()
     }
 
 
-def has_figures(metric: str) -> bool:
-    """Return True if gold has figures per topic or client (values/runs.sql in the kernel)."""
-    is_replica = metric.startswith("kafka.log.")
-    return not (metric.endswith("_offset") or metric in describing() or is_replica)
+def is_of_partitions(metric: str) -> bool:
+    """Return True for a shipped metric that the leader of each partition reports."""
+    one = known().get(metric)
+    return one is not None and one.level == "partition" and not one.traits.by_replicas
 
 
 @lru_cache
-def describing() -> frozenset[str]:
-    """Return metrics that describe a subject; several sources report them (gold/subjects)."""
-    return frozenset(row["metric"] for row in shipped_rows() if row["family"] in _DESCRIBING)
+def roles_of(metric: str) -> frozenset[str]:
+    """Return the roles of the sources that report a shipped metric; empty: unknown."""
+    rows = (row["roles"].split() for row in shipped_rows() if row["metric"] == metric)
+    return frozenset().union(*rows)
 
 
-def is_by_admin(metric: str) -> bool:
-    """Return True if the Admin API provides a metric, for a cluster without access to JVMs."""
-    return any(
-        row["metric"] == metric and "cluster" in row["roles"].split() for row in shipped_rows()
+@lru_cache
+def jvm_families(role: str) -> frozenset[str]:
+    """Return the shipped families that are read from the JVM of a role."""
+    return frozenset(
+        row["family"]
+        for row in shipped_rows()
+        if row["via"] == "jmx" and role in row["roles"].split()
     )
 
 
@@ -208,9 +289,47 @@ def refresh_us(metric: str) -> int | None:
 
 @lru_cache
 def shipped_rows() -> list[dict[str, str]]:
-    """Return the rows of the shipped catalogue, by column."""
-    file = resources.files("lakehouse.tables").joinpath("metric_definitions.csv")
-    return list(csv.DictReader(file.read_text("utf-8").splitlines()))
+    """Return the definitions of the shipped catalogue, by column."""
+    return _read("metric_definitions.csv")
+
+
+@lru_cache
+def shipped_traits() -> tuple[Trait, ...]:
+    """Return the traits of the metrics of the shipped catalogue."""
+    rows = _read("metric_traits.csv")
+    return tuple(Trait(*(row[name] for name in Trait._fields)) for row in rows)
+
+
+@lru_cache
+def shipped_meanings() -> Meanings:
+    """Return the families and traits of the metrics of the shipped catalogue."""
+    return meanings_of(shipped(), shipped_traits())
+
+
+def _read(file: str) -> list[dict[str, str]]:
+    text = resources.files("lakehouse.tables").joinpath(file).read_text("utf-8")
+    return list(csv.DictReader(text.splitlines()))
+
+
+def meanings_of(definitions: Iterable[Definition], traits: Iterable[Trait]) -> Meanings:
+    """Return what several catalogues state about each metric.
+
+    A trait in one of them is a trait of the metric. Of several values the first in the alphabet
+    counts, so the order of the rows does not matter. Traits of newer versions are ignored.
+    """
+    found: defaultdict[str, dict[str, str]] = defaultdict(dict)
+    for one in sorted(traits, key=lambda one: one.value):
+        found[one.metric].setdefault(one.trait, one.value)
+    by_metric = {metric: _traits(own) for metric, own in found.items()}
+    return Meanings(families_by_metric(definitions), by_metric)
+
+
+def _traits(own: Mapping[str, str]) -> Traits:
+    side = next((one for one in ("low", "high") if f"{one}_of" in own), "")
+    return Traits(
+        own.get("describes", ""), own.get("reported_by", ""), own.get(f"{side}_of", ""), side,
+        "position" in own,
+    )  # fmt: skip
 
 
 def families_by_metric(definitions: Iterable[Definition]) -> Families:
@@ -219,8 +338,3 @@ def families_by_metric(definitions: Iterable[Definition]) -> Families:
     for one in definitions:
         families[one.metric].add(one.family)
     return {metric: frozenset(names) for metric, names in families.items()}
-
-
-@lru_cache
-def _families_shipped() -> Families:
-    return families_by_metric(shipped())

@@ -88,7 +88,7 @@ class Store:
         elif "://" in root:
             return []
         # The folder of a layer or a table can be a link to another disk.
-        every = (*tables.BRONZE, tables.METRIC_DEFINITIONS, *tables.GOLD, *tables.ROLLUP_STATE)
+        every = (*tables.BRONZE, *tables.CATALOGUES, *tables.GOLD, *tables.ROLLUP_STATE)
         below = ("", "bronze", "gold", *(table.path for table in every))
         return sorted({str(Path(root, one).resolve()) for one in below})
 

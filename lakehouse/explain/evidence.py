@@ -5,7 +5,15 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from lakehouse import tables
-from lakehouse.core.metrics import GROUP_LAG, PARTITION_LAG, PARTITION_METRICS, UNAVAILABLE, Watched
+from lakehouse.core.metrics import (
+    GROUP_LAG,
+    PARTITION_LAG,
+    UNAVAILABLE,
+    Watched,
+    families,
+    is_of_partitions,
+    roles_of,
+)
 from lakehouse.core.periods import Period, iso
 from lakehouse.core.spans import Span, length, overlap
 from lakehouse.core.subjects import SUBJECT_COLUMNS, Subject
@@ -17,6 +25,7 @@ from lakehouse.report import evidence as decisions
 from lakehouse.report.facts.gold import CHANGE, Gold
 from lakehouse.report.facts.sections.coverage import ANY_FAMILY
 from lakehouse.slo.sla_statement import Statement, Times
+from lakehouse.tables.source_names import role_of
 
 MOST: Final = 50_000
 """Maximum number of rows of one kind in a story; with more it ends early, at ``until``."""
@@ -206,7 +215,9 @@ _READS: Final = ("incidents", "lost_offsets", "sources")
 """Tables of gold that a story reads."""
 
 _IS_TIERED: Final = "kafka.topic.remote_storage_enabled"
-_OF_TIERS: Final = "kafka.topic.remote_"
+_OF_TIERS: Final = frozenset({"tiered"})
+"""Families of metrics that only topics with remote storage have."""
+
 _READ_WITH: Final = {PARTITION_LAG: GROUP_LAG}
 """Metrics that agents report above a threshold only, each with a metric that is always reported."""
 
@@ -238,7 +249,7 @@ def _answer(
     facts: dict[str, Any], subject: Subject, watched: Watched, *, is_bad: bool
 ) -> dict[str, Any]:
     metric = _READ_WITH.get(watched.metric, watched.names_in_bronze[0])
-    derived = [UNAVAILABLE] if metric.startswith(PARTITION_METRICS) else []
+    derived = [UNAVAILABLE] if is_of_partitions(metric) else []
     # Families of a metric in the lake's own catalogue are not known here.
     read = metric if watched.families else "any"
     # Rows of these metrics are bad in a story, and no row means good.
@@ -257,12 +268,11 @@ def _answer(
 
 def _inapplicable(subject: Subject, metric: str) -> str:
     """Return why a subject does not have a metric; empty: it has it, or that is not known."""
-    is_of_tiers = metric.startswith(_OF_TIERS) or metric.endswith("_tier_lag")
-    if is_of_tiers and subject.attributes.get(_IS_TIERED) == 0:
+    if families(metric) == _OF_TIERS and subject.attributes.get(_IS_TIERED) == 0:
         return "the topic does not have remote storage enabled"
-    for role, other in (("broker", "controller"), ("controller", "broker")):
-        if metric.startswith(f"kafka.{role}.") and str(subject.source).startswith(f"{other}-"):
-            return f"the source is not a {role}"
+    roles = roles_of(metric)
+    if roles and subject.kind == "source" and role_of(subject.source) not in roles:
+        return f"the source is not a {' or '.join(sorted(roles))}"
     return ""
 
 

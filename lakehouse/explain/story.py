@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from lakehouse.core import display
-from lakehouse.core.metrics import COVERAGE, PARTITION_METRICS, UNAVAILABLE, WATCHED_OF, Watched
+from lakehouse.core.metrics import COVERAGE, UNAVAILABLE, WATCHED_OF, Watched, is_of_partitions
 from lakehouse.core.objective import Objective
 from lakehouse.core.observed_share import FLOOR_PERCENT, peak_high
 from lakehouse.core.periods import Period, instant, iso, week_of
@@ -121,7 +121,7 @@ def watched(kind: str, objectives: Iterable[Objective]) -> tuple[Watched, ...]:
     for objective in objectives:
         derived = objective.metric in (UNAVAILABLE, COVERAGE) or not objective.is_at_zero
         kinds: set[str] = {objective.level}
-        if kinds < _OF_PARTITIONS and objective.metric.startswith(PARTITION_METRICS):
+        if kinds < _OF_PARTITIONS and is_of_partitions(objective.metric):
             kinds = _OF_PARTITIONS  # a topic is bad while one of its partitions is
         if kind in kinds and not derived:
             against = Watched(objective.metric, objective.title, "")

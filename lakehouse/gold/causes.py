@@ -16,6 +16,7 @@ from lakehouse.engines.gold_reader import is_one_of
 from lakehouse.engines.relation import Relation
 from lakehouse.gold.events import AVAILABILITY, Event
 from lakehouse.tables import MAX_GAP_INTERVALS
+from lakehouse.tables.source_names import has_role
 
 NEAR_US: Final = 30_000_000
 """Spans of a broker are joined across gaps up to this."""
@@ -23,6 +24,7 @@ NEAR_US: Final = 30_000_000
 ROLLING_US: Final = 600_000_000
 """Restarts of different brokers are a rolling restart across gaps up to this."""
 
+_IS_BROKER: Final = has_role("r.source", "broker")
 _PROVEN: Final = ("down", "refused")
 """Outcomes that prove in one attempt that nothing listened."""
 
@@ -70,7 +72,7 @@ def read_away(
         engine,
         "SELECT DISTINCT r.source, r.started_at, r.ended_at, r.outcome, r.error, "
         "coalesce(r.interval_us, 0) AS interval_us FROM {readings} r "
-        f"WHERE r.source LIKE 'broker-%' AND ({is_one_of('r.outcome', _PROVEN)} OR "
+        f"WHERE {_IS_BROKER} AND ({is_one_of('r.outcome', _PROVEN)} OR "
         f"({is_one_of('r.outcome', _SILENT)} AND {is_one_of('r.family', of_jvm)} "
         f"AND NOT EXISTS ({answered})))",
         readings=readings,
@@ -83,7 +85,7 @@ def _restarts(engine: Engine, changes: Relation) -> list[tuple[str, int]]:
     rows = ask(
         engine,
         "SELECT DISTINCT r.source, r.new, r.at FROM {changes} r "
-        "WHERE r.kind = 'source_restart' AND r.source LIKE 'broker-%'",
+        f"WHERE r.kind = 'source_restart' AND {_IS_BROKER}",
         changes=changes,
     )
     return [(source, int(new) if str(new).isdecimal() else at) for source, new, at in rows]

@@ -4,7 +4,6 @@ Events are computed when they are read: one can cross hours, and gold stores hou
 """
 
 import functools
-import re
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,12 +13,23 @@ from typing import Final, NamedTuple
 
 import pyarrow as pa
 
-from lakehouse.core.metrics import COVERAGE, LEADERLESS, UNAVAILABLE, UNDER_MIN_ISR
+from lakehouse.core.metrics import (
+    COPY_LAG,
+    COVERAGE,
+    DELETE_LAG,
+    GROUP_LAG,
+    LEADERLESS,
+    PARTITION_LAG,
+    UNAVAILABLE,
+    UNDER_MIN_ISR,
+    shipped_meanings,
+)
 from lakehouse.core.spans import Span
 from lakehouse.engines.engine import Engine, ask
 from lakehouse.engines.relation import Relation, select
 from lakehouse.gold import incidents
 from lakehouse.gold.incidents import Incident
+from lakehouse.tables.table import standard_text
 
 AVAILABILITY: Final = "availability"
 SYMPTOM: Final = "symptom"
@@ -30,70 +40,82 @@ _METRIC: Final = "(metric)"
 
 
 class Rule(NamedTuple):
-    """Metrics of a kind of events; in patterns ``%`` is any text.
+    """Metrics of a kind of events.
 
     Attributes:
         kind: The kind.
-        of: The kind of request, or copy or delete; ``(metric)``: the metric itself.
-        patterns: Patterns of metrics.
+        of: The kind of request, or copy or delete. ``(metric)``: the metric itself.
+        metrics: The metrics.
     """
 
     kind: str
     of: str | None
-    patterns: tuple[str, ...]
+    metrics: tuple[str, ...]
+
+
+def _with_bounds(value: str) -> tuple[str, ...]:
+    meanings = shipped_meanings()
+    return value, meanings.bound(value, "low"), meanings.bound(value, "high")
 
 
 RULES: Final = (
     Rule(AVAILABILITY, None, (UNDER_MIN_ISR, LEADERLESS, UNAVAILABLE)),
     Rule(SYMPTOM, _METRIC, (
         "kafka.broker.under_min_isr_partitions", "kafka.controller.offline_partitions",
-        "kafka.broker.produce_errors.not_enough_replicas%",
+        "kafka.broker.produce_errors.not_enough_replicas",
+        "kafka.broker.produce_errors.not_enough_replicas_after_append",
     )),
     *(
         Rule("throttling", request, (f"kafka.client.{request}.throttle_time",))
         for request in ("produce", "fetch", "request", "controller_mutation")
     ),
-    Rule("loss", None, ("kafka.group.non_consumed%",)),
-    Rule("tiered", "copy", ("kafka.topic.remote_copy_lag.%", "kafka.partition.upload_tier_lag")),
+    Rule("loss", None, _with_bounds("kafka.group.non_consumed")),
+    Rule("tiered", "copy", (
+        COPY_LAG, "kafka.topic.remote_copy_lag.segments", "kafka.partition.upload_tier_lag",
+    )),
     Rule("tiered", "delete", (
-        "kafka.topic.remote_delete_lag.%", "kafka.partition.delete_tier_lag",
+        DELETE_LAG, "kafka.topic.remote_delete_lag.segments", "kafka.partition.delete_tier_lag",
     )),
     Rule("consumer_lag", None, (
-        "kafka.group.lag", "kafka.group.time_lag%", "kafka.group.partition_lag",
+        GROUP_LAG, PARTITION_LAG, *_with_bounds("kafka.group.time_lag"),
     )),
-    Rule("latency", _METRIC, ("%.time.p%", "%.time.max")),
-    Rule("errors", _METRIC, ("%.answers%", "%.errors", "%_errors.%", "%.failed")),
+    Rule("latency", _METRIC, (
+        "kafka.broker.produce.time.p99", "kafka.broker.fetch_consumer.time.p99",
+    )),
+    Rule("errors", _METRIC, (
+        "kafka.broker.produce.answers", "kafka.broker.produce.answers_good",
+        "kafka.broker.fetch.answers", "kafka.broker.fetch.answers_good",
+        "kafka.topic.produce.failed", "kafka.topic.fetch.failed",
+        "kafka.topic.remote_copy.errors", "kafka.topic.remote_delete.errors",
+        "kafka.topic.remote_fetch.errors", "kafka.topic.remote_log_aux_state.errors",
+        "kafka.rsm.delete.errors", "kafka.rsm.index_fetch.errors",
+    )),
     Rule("replication", _METRIC, (
         "kafka.partition.under_replicated", "kafka.partition.without_spare",
         "kafka.partition.unclean_leader",
     )),
 )  # fmt: skip
-"""The first that has a metric counts; all others are ``other``."""
+"""All other metrics, users' own too, are of kind ``other``."""
+
+_OF_METRICS: Final = {metric: rule for rule in RULES for metric in rule.metrics}
 
 NEVER: Final = frozenset({COVERAGE})
 """Metrics without events: unobserved time is not an event of the cluster."""
 
 
-@functools.cache
 def kind_of(metric: str) -> tuple[str, str | None]:
     """Return the kind of a metric, and its kind of request, its direction or itself."""
-    for rule in RULES:
-        if any(re.fullmatch(_regex(pattern), metric) for pattern in rule.patterns):
-            return rule.kind, metric if rule.of == _METRIC else rule.of
-    return OTHER, metric
-
-
-def _regex(pattern: str) -> str:
-    return ".*".join(map(re.escape, pattern.split("%")))
+    rule = _OF_METRICS.get(metric)
+    if rule is None:
+        return OTHER, metric
+    return rule.kind, metric if rule.of == _METRIC else rule.of
 
 
 def kind_sql() -> tuple[str, str]:
     """Return the same as two expressions of SQL on the column ``metric``."""
     kinds, ofs = [], []
     for rule in RULES:
-        is_one = " OR ".join(
-            f"metric LIKE '{one}'" if "%" in one else f"metric = '{one}'" for one in rule.patterns
-        )
+        is_one = f"metric IN ({', '.join(map(standard_text, rule.metrics))})"
         of = "metric" if rule.of == _METRIC else f"'{rule.of}'" if rule.of else "NULL"
         kinds.append(f"WHEN {is_one} THEN '{rule.kind}'")
         ofs.append(f"WHEN {is_one} THEN {of}")

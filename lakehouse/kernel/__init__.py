@@ -1,1 +1,1 @@
-"""The rollup's SQL and what runs it: from runs of bronze to rows of gold, by any engine."""
+"""The rollup's SQL and its execution: from runs of bronze to rows of gold, in any engine."""

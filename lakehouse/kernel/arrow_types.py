@@ -1,4 +1,4 @@
-"""Arrow's types of a table's rows as relations have them: instants are microseconds."""
+"""Arrow types of the rows of tables. Instants are microseconds."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
@@ -17,7 +17,7 @@ _PLAIN: Final = {
 
 
 def of(kind: str, instant: pa.DataType = _PLAIN["bigint"]) -> pa.DataType:
-    """Arrow's type of one that is written as Spark writes it."""
+    """Return the Arrow type of a type in Spark's notation."""
     if kind.startswith("array<"):
         return pa.list_(of(kind[6:-1], instant))
     if kind.startswith("map<string,"):
@@ -26,16 +26,16 @@ def of(kind: str, instant: pa.DataType = _PLAIN["bigint"]) -> pa.DataType:
 
 
 def schema(columns: Iterable[tuple[str, str]]) -> pa.Schema:
-    """The schema of columns that are given by name and type, as Spark writes types."""
+    """Return the schema of columns with a name and a type in Spark's notation."""
     return pa.schema([(name, of(kind)) for name, kind in columns])
 
 
 def of_table(table: Table) -> pa.Schema:
-    """The schema of a table's rows."""
+    """Return the schema of a table."""
     return schema((column.name, column.type) for column in table.columns)
 
 
 def rows(shape: pa.Schema, values: Iterable[Sequence[Any]]) -> pa.Table:
-    """Some rows of plain values."""
+    """Return rows of plain values as a table."""
     named = [dict(zip(shape.names, row, strict=True)) for row in values]
     return pa.Table.from_pylist(named, shape)

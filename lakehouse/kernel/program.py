@@ -1,4 +1,4 @@
-"""The kernel's program: its SQL files in order, with gold's tables and the objectives."""
+"""The program of the kernel: SQL files in order, with gold's tables and the objectives."""
 
 import datetime as dt
 import hashlib
@@ -19,7 +19,7 @@ from lakehouse.kernel.run_in_duckdb import FLAGS, Program
 from lakehouse.tables.table import identifier, standard_text
 
 CLOCK_SLACK: Final = dt.timedelta(hours=1)
-"""A row may be this much later than bronze's newest commit; clocks differ by less."""
+"""Maximum time that a row is later than bronze's newest commit; clocks differ by less."""
 
 _STAGES: Final = {
     "setup": (
@@ -42,7 +42,7 @@ _INPUTS: Final = {
     "sets": "cluster members topic partitions clients",
 }
 _MADE: Final = {"u": "int", "start_us": "bigint", "end_us": "bigint", "flags": "int"}
-"""Columns of inputs that bronze does not have as they are."""
+"""Columns of inputs that differ from bronze."""
 _TYPES: Final = {
     "string": "VARCHAR", "int": "INTEGER", "bigint": "BIGINT", "double": "DOUBLE",
     "boolean": "BOOLEAN", "timestamp": "BIGINT", "map<string,double>": "MAP(VARCHAR, DOUBLE)",
@@ -57,17 +57,17 @@ def program(
     window_seconds: int,
     committed: dt.datetime,
     objectives: Sequence[Objective],
-    families: metrics.Families,
+    meanings: metrics.Meanings,
 ) -> Program:
-    """The program of a rollup.
+    """Return the program of a rollup.
 
     Args:
-        window_seconds: Finest windows of gold.
-        committed: When the newest commit of bronze was made; later rows lie in the future.
-        objectives: The objectives of gold/sli.
-        families: With which families of beans their metrics are read.
+        window_seconds: Length of gold's windows.
+        committed: Time of bronze's newest commit. Later rows are in the future.
+        objectives: Objectives of gold/sli.
+        meanings: The families and traits of metrics.
     """
-    import duckdb  # noqa: PLC0415 - readers of gold need none of it
+    import duckdb  # noqa: PLC0415 - readers of gold do not need it
 
     finish, merge = dict(_finish()), _subjects("subjects/merge")
     of_one_table = resources.files("lakehouse.kernel").joinpath("sql/tables").iterdir()
@@ -99,10 +99,8 @@ def program(
         },
         inputs=_inputs(),
         window_us=window_seconds * 1_000_000,
-        describing=tuple(
-            sorted({*metrics.describing(), *(key for one in objectives for key in one.where)})
-        ),
-        literals=_literals(objectives, families),
+        describing=_describing(objectives, meanings),
+        literals=_literals(objectives, meanings),
         stages=stages
         | {"other_parts": tuple(others)}
         | {"setup": (*constants, *_statements("macros"), *results, *stages["setup"])},
@@ -114,11 +112,11 @@ def program(
 _COMPUTED: Final = (
     *tables.HOURS, tables.DISTRIBUTIONS, tables.READINGS, tables.LAGS, tables.REJECTED,
 )  # fmt: skip
-"""Each has rows in the table ``out_NAME`` until a call ends: readings of hours, all else finest."""
+"""Tables with rows in ``out_NAME`` during a kernel run: per hour for readings, else per window."""
 _OF_ATTEMPTS: Final = (
     tables.COVERAGE, tables.READINGS, tables.REJECTED, tables.SLI, tables.SUBJECTS,
 )  # fmt: skip
-"""Those with rows of attempts, for which one part of several accounts."""
+"""Tables with rows of attempts, which only one of several parts adds."""
 
 
 def _text(name: str) -> str:
@@ -126,11 +124,16 @@ def _text(name: str) -> str:
 
 
 def _statements(name: str) -> Iterator[tuple[str, str]]:
-    """Yield a file's statements, each with its place, as DuckDB splits them."""
+    """Yield the statements of a file, each with its place in the file."""
     import duckdb  # noqa: PLC0415 - as above
 
     for number, statement in enumerate(duckdb.extract_statements(_text(name)), 1):
         yield f"{name}.sql/{number}", statement.query
+
+
+def _describing(objectives: Sequence[Objective], meanings: metrics.Meanings) -> tuple[str, ...]:
+    described = {name for name, one in meanings.traits.items() if one.describes}
+    return tuple(sorted(described.union(*(one.where for one in objectives))))
 
 
 def _inputs() -> dict[str, pa.Schema]:
@@ -142,22 +145,31 @@ def _inputs() -> dict[str, pa.Schema]:
     }
 
 
-def _literals(objectives: Sequence[Objective], families: metrics.Families) -> dict[str, pa.Table]:
-    """Small tables that statements read."""
+def _literals(objectives: Sequence[Objective], meanings: metrics.Meanings) -> dict[str, pa.Table]:
+    """Return small tables that statements read."""
     timed = [one for one in objectives if one.events is None]
-    # A leader's own readings of these claim the time that it was read.
+    # A leader's reports of these metrics show that it was scraped.
     of_others = (one.metric for one in timed if one.kind in {"topic", "client", "group"})
     by_others = {metrics.GROUP_LAG, *of_others} - _BY_LEADERS
     watched = {*metrics.WATCHED, *(one.metric for one in timed if one.is_at_zero)}
     return {
-        "describing": _rows("metric", ([one] for one in sorted(metrics.describing()))),
+        "traits": _rows(
+            "metric base side describes is_position by_replicas",
+            (
+                [
+                    name, one.bound_of or name, one.side, one.describes or None,
+                    one.is_position, one.by_replicas,
+                ]
+                for name, one in sorted(meanings.traits.items())
+            ),
+        ),
         "watched": _rows("metric", ([one] for one in sorted(watched))),
         "objectives": _rows(
             "objective level metric threshold op by_controllers conditions",
             (
                 [
                     one.name, one.kind, one.metric, one.threshold, one.op,
-                    one.metric.startswith(metrics.CONTROLLER_METRICS), len(one.where),
+                    meanings.traits_of(one.metric).by_controllers, len(one.where),
                 ]
                 for one in timed
             ),
@@ -167,8 +179,7 @@ def _literals(objectives: Sequence[Objective], families: metrics.Families) -> di
             (
                 [metric, family]
                 for metric in sorted(by_others)
-                for bound in ("", ".high")  # of groups, whose metric may be two bounds
-                for family in sorted(families.get(f"{metric}{bound}", ()))
+                for family in sorted(meanings.families_of(metric))
             ),
         ),
         "conditions": _rows(
@@ -193,10 +204,11 @@ def _literals(objectives: Sequence[Objective], families: metrics.Families) -> di
 
 
 _NUMBERS: Final = {
-    "threshold": "double", "value": "double", "by_controllers": "boolean", "conditions": "int",
-    "number": "int", "excluding": "int",
+    "threshold": "double", "value": "double", "by_controllers": "boolean",
+    "is_position": "boolean", "by_replicas": "boolean", "conditions": "int", "number": "int",
+    "excluding": "int",
 }  # fmt: skip
-"""Types of columns of small tables; all others are text."""
+"""Types of columns of small tables; all other columns are text."""
 
 
 def _rows(columns: str, rows: Iterable[Sequence[Any]]) -> pa.Table:
@@ -205,7 +217,7 @@ def _rows(columns: str, rows: Iterable[Sequence[Any]]) -> pa.Table:
 
 
 def _result_table(table: tables.Table) -> str:
-    """Finest rows of a table while parts are computed: sums of doubles stay exact."""
+    """Return the statement that creates ``out_NAME`` of a table; sums of doubles stay exact."""
     exact = {("sum", "double"): "DECIMAL(38, 6)"}
     columns = ", ".join(
         f"{identifier(column.name)} {exact.get((column.over, column.type), _TYPES[column.type])}"
@@ -216,7 +228,7 @@ def _result_table(table: tables.Table) -> str:
 
 
 def _finish() -> Iterator[tuple[str, str]]:
-    """Per table of gold the query that gives its rows."""
+    """Yield the query of each table of gold."""
     for table in tables.HOURS:
         windows, is_sli = tables.WINDOWS[table.name], table is tables.SLI
         source = "sli_finest" if is_sli else f"out_{table.name}"
@@ -232,12 +244,12 @@ def _finish() -> Iterator[tuple[str, str]]:
 
 
 def _subjects(each: str) -> str:
-    """Subjects of the rows that a file names ``each``."""
+    """Return the query of subjects, from a file that defines ``each``."""
     return f"WITH {_text(each)}, {_text('subjects/latest')}"
 
 
 def _summed(table: tables.Table, place: str, source: str) -> str:
-    """Rows of a table summed over parts, and windows where ``place`` is their hour."""
+    """Return the query of a table's rows, summed over parts and over windows of ``place``."""
     keys = ", ".join(identifier(key) for key in table.keys if key != "cluster")
     measures = ", ".join(
         f"{_over(column, place)} AS {identifier(column.name)}"
@@ -255,7 +267,7 @@ _PLACE: Final = (
 
 
 def _rows_of(table: tables.Table, source: str) -> str:
-    """Rows of a table as they are in ``source``, their instants taken off the axis of time."""
+    """Return the query of the rows in ``source``, with instants in UTC."""
     named = (c for c in table.columns if c.name not in {"date", "cluster", table.start})
     columns = ", ".join(map(_final, named))
     keys = ", ".join(identifier(key) for key in table.keys if key != "cluster")

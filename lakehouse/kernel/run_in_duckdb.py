@@ -1,8 +1,8 @@
-"""Runs the kernel's SQL in DuckDB: from runs of some hours to rows of gold.
+"""Execution of the kernel's SQL in DuckDB: from runs of some hours to rows of gold.
 
-This module is sent to Spark's workers by value: it needs duckdb, pyarrow and the standard library,
-and nothing else of jmxlake. It reads no file, clock or environment, so that the same rows come out
-wherever it runs and however its input is cut into calls, parts and pieces.
+Spark's workers get this module by value, so it imports only duckdb, pyarrow and the standard
+library. It reads no file, clock or environment. Its rows do not depend on the machine, or on how
+the input is split into kernel runs, parts and pieces.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ FLAGS = {
 """Bits of the column ``flags`` of runs."""
 
 MOST_OF_A_PIECE = 500_000
-"""Runs that the kernel takes at once: 400 to 750 MB of a worker."""
+"""Maximum number of runs per piece: 400 to 750 MB of a worker."""
 
 _ADDING = ("sources", "rejected")
-"""Tables to which several subjects add: rows of other tables are of one subject."""
+"""Tables with rows of several subjects; a row of any other table has one subject."""
 
 _HOUR_US = 3_600_000_000
 _SETTINGS: dict[str, str | int | list[str]] = {
     "threads": 1,
     "max_temp_directory_size": "8GB",
-    # The memory that a statement took at most.
+    # Measures the peak memory of each statement.
     "enable_profiling": "no_output",
     "profiling_coverage": "ALL",
     "tracked_metrics": ["system.peak_buffer_memory"],
 }
 
-# External access is off before the lock: nothing can turn it on again.
+# External access is disabled before the lock, so no statement can enable it.
 _LOCKED = (
     "SET autoload_known_extensions = false",
     "SET autoinstall_known_extensions = false",
@@ -60,19 +60,18 @@ _LOCKED = (
 def connect(
     folders: Sequence[str] = (), spill: str = "", **settings: str | int | list[str]
 ) -> duckdb.DuckDBPyConnection:
-    """Open a DuckDB that reads no file but those below some folders, and loads no extension.
+    """Open a DuckDB that reads only files below some folders, and loads no extension.
 
     No statement can change its settings.
 
     Args:
         folders: Absolute paths of folders.
-        spill: Folder for what does not fit into memory; empty: an error ends the query instead.
+        spill: Folder for data that exceeds the memory limit. Empty: such a query fails.
         settings: Further settings, such as memory_limit and threads.
     """
-    import duckdb  # noqa: PLC0415 - workers look for it when they need it
+    import duckdb  # noqa: PLC0415 - only workers need it
 
-    # Unless temp_directory is set, DuckDB spills into the working directory, also without external
-    # access.
+    # Without temp_directory DuckDB spills into the working directory, even without external access.
     db = duckdb.connect(":memory:", config={"temp_directory": spill})
     allowed = [f"{one.rstrip('/')}/" for one in folders]
     for name, value in {**settings, "allowed_directories": allowed}.items():
@@ -83,30 +82,30 @@ def connect(
 
 
 class KernelError(Exception):
-    """A statement failed: cluster, hour, piece, statement and reason in one line."""
+    """A failed statement: cluster, hour, piece, statement and reason in one line."""
 
 
 class TooLargeError(KernelError):
-    """A statement ran out of memory."""
+    """A statement that ran out of memory."""
 
 
 @dataclass(frozen=True)
 class Program:
-    """The statements to run; plain data, which pickles.
+    """Statements and their inputs, as plain data that pickles.
 
     Attributes:
         kernel: Version of the kernel: a hash of its SQL.
-        duckdb: The version of DuckDB that the driver has; workers must have the same.
-        schemas: The tables of gold that it fills, by name: columns and types, in order; instants
-            are bigint microseconds.
-        inputs: Columns of runs, scrapes and member sets as the statements read them.
-        window_us: Length of the finest windows.
-        describing: Metrics that a part must know of its whole hour.
+        duckdb: DuckDB version of the driver. Workers must have the same version.
+        schemas: Columns and types of the tables of gold, by table, in order. Instants are bigint
+            microseconds.
+        inputs: Columns of runs, scrapes and member sets.
+        window_us: Length of a window.
+        describing: Metrics that every part needs for its whole hours.
         literals: Small tables that statements read, by name.
         stages: Statements by stage, each with a name.
-        finish: The query of each table's rows.
-        merge: The query that merges subjects.
-        doubt_all: Sweep every atom by itself, which changes no row and costs time.
+        finish: Query of the rows of each table.
+        merge: Query that merges subjects.
+        doubt_all: Whether every atom is swept, which changes no row and costs time.
         memory: Memory limit of DuckDB.
     """
 
@@ -125,11 +124,11 @@ class Program:
 
 
 class Hours(NamedTuple):
-    """Some hours of clusters, as every part of them is given.
+    """Input of some cluster-hours that all of their parts have in common.
 
     Attributes:
-        units: The hours: u, cluster, hour_us.
-        scrapes: Rows of bronze/scrapes of these hours, by u.
+        units: The cluster-hours: u, cluster, hour_us.
+        scrapes: Rows of bronze/scrapes, by u.
         sets: Rows of the member sets that their runs name, by cluster.
     """
 
@@ -139,12 +138,12 @@ class Hours(NamedTuple):
 
 
 class Made(NamedTuple):
-    """The rows that a part made.
+    """Result of a part.
 
     Attributes:
         final: Rows of gold, by table.
-        adding: Rows that are added to those of the other parts, by table; see ``merge``.
-        peak_bytes: The most memory that DuckDB took, beside the rows that it was given.
+        adding: Rows that ``merge`` adds to the rows of the other parts, by table.
+        peak_bytes: Peak memory of DuckDB, without the input rows.
     """
 
     final: dict[str, pa.Table]
@@ -162,23 +161,23 @@ def part(
     *,
     first: bool = True,
 ) -> Made:
-    """The rows of a part of some hours: all runs of some subjects.
+    """Return the rows of a part of some hours: of all runs of some subjects.
 
     Args:
-        program: The program to run.
-        hours: The hours, the same for every part.
-        runs: The runs of the part.
-        described: Runs of ``program.describing`` of the whole hours; None: the part is all of them.
-        pieces: The number of pieces to begin with, of consecutive windows: they are computed one
-            after the other. Where one does not fit into memory, all are cut into twice as many.
-        spill: Folder for what does not fit into memory.
-        first: Whether this part accounts for the attempts to read: one of them does.
+        program: The program.
+        hours: Input of the hours, the same for every part.
+        runs: Runs of the part.
+        described: Runs of ``program.describing`` of the whole hours. None: the part has all runs.
+        pieces: Initial number of pieces. A piece has consecutive windows, and pieces are computed
+            one after the other. If a piece exceeds the memory limit, the number is doubled.
+        spill: Folder for data that exceeds the memory limit.
+        first: Whether this part adds the rows of attempts; exactly one part does.
 
     Returns:
         A table for each of ``program.schemas``, ordered by its keys.
 
     Raises:
-        KernelError: A statement failed, or this DuckDB is another version than the driver's.
+        KernelError: A statement failed, or the driver has another version of DuckDB.
     """
     windows = _HOUR_US // program.window_us
     while True:
@@ -202,12 +201,12 @@ def part(
 def merge(
     program: Program, units: pa.Table, parts: Iterable[Mapping[str, pa.Table]]
 ) -> dict[str, pa.Table]:
-    """The rows that parts of the same hours make together.
+    """Return the sums of the rows in ``adding`` of parts of the same hours.
 
     Args:
-        program: The program to run.
-        units: The hours.
-        parts: What each of them has in ``adding``.
+        program: The program.
+        units: The cluster-hours.
+        parts: ``adding`` of each part.
     """
     run = _Run(program, units)
     for one in parts:
@@ -217,20 +216,20 @@ def merge(
 
 
 def _is_added(name: str) -> bool:
-    """Whether several parts have rows of a table of gold that become one."""
+    """Return True if rows of several parts of a table of gold are added up."""
     return name.removesuffix("_windows") in _ADDING
 
 
 def merge_subjects(program: Program, known: pa.Table, reported: pa.Table) -> pa.Table:
-    """Merge known subjects with those that some hours report; columns as in results."""
+    """Merge known subjects with subjects that some hours report."""
     run = _Run(program, units_table(()))
     run.inputs(known=known, reported=reported)
     return run.fetch("subjects_merge", program.merge)
 
 
 def units_table(cluster_hours: Iterable[tuple[str, int]]) -> pa.Table:
-    """The units of a call: clusters and hours (microseconds since 1970), numbered from 0."""
-    import pyarrow as pa  # noqa: PLC0415 - workers look for it when they need it
+    """Return the units of clusters and hours (microseconds since 1970), numbered from 0."""
+    import pyarrow as pa  # noqa: PLC0415 - only workers need it
 
     rows = [
         {"u": number, "cluster": cluster, "hour_us": hour_us}
@@ -241,10 +240,10 @@ def units_table(cluster_hours: Iterable[tuple[str, int]]) -> pa.Table:
 
 
 class _Run:
-    """A connection of its own, and where it is, for errors."""
+    """A connection, and its position for errors."""
 
     def __init__(self, program: Program, units: pa.Table, spill: str = "") -> None:
-        import duckdb  # noqa: PLC0415 - workers look for it when they need it
+        import duckdb  # noqa: PLC0415 - only workers need it
 
         if duckdb.__version__ != program.duckdb:
             raise KernelError(
@@ -254,7 +253,7 @@ class _Run:
         self._program, self._units = program, units
         self._piece = self.peak_bytes = 0
         self._error, self._too_large = duckdb.Error, duckdb.OutOfMemoryException
-        # Each DuckDB needs a folder of its own, and removes it.
+        # Each DuckDB needs a separate folder, which it removes.
         own = f"{spill}/{uuid.uuid4().hex}" if spill else ""
         self._db = connect((), own, memory_limit=program.memory, **_SETTINGS)
         self.inputs(**program.literals)
@@ -263,7 +262,7 @@ class _Run:
         self.inputs(units=units)
 
     def inputs(self, **tables: pa.Table) -> None:
-        """Give statements a table by name."""
+        """Register tables for the statements, by name."""
         for name, rows in tables.items():
             self._db.register(name, rows)
 
@@ -285,7 +284,7 @@ class _Run:
             self.execute("runs", *own, "parts")
 
     def _describing(self, runs: pa.Table) -> pa.Table:
-        import pyarrow as pa  # noqa: PLC0415 - workers look for it when they need it
+        import pyarrow as pa  # noqa: PLC0415 - only workers need it
         import pyarrow.compute as pc  # noqa: PLC0415
 
         metrics = pa.array(self._program.describing, pa.string())
@@ -305,15 +304,15 @@ class _Run:
             yield runs.filter(pc.equal(piece, number))
 
     def finish(self, what: str, names: Iterable[str]) -> dict[str, pa.Table]:
-        """Rows of gold."""
+        """Return the rows of tables of gold."""
         return {name: self.fetch(f"{what} {name}", self._program.finish[name]) for name in names}
 
     def close(self) -> None:
-        """Give memory and files back."""
+        """Release memory and files."""
         self._db.close()
 
     def add(self, name: str, rows: pa.Table) -> None:
-        """Add rows of a part to those that are here."""
+        """Add rows of a part."""
         self.inputs(added=rows)
         self._execute(f"merge {name}", f"INSERT INTO out_{name} BY NAME FROM added")
 
@@ -323,7 +322,7 @@ class _Run:
             self._execute(name, sql)
 
     def fetch(self, name: str, sql: str) -> pa.Table:
-        """The rows of a query."""
+        """Return the rows of a query."""
         try:
             rows = self._db.sql(sql).to_arrow_table()
         except self._error as error:
@@ -340,7 +339,7 @@ class _Run:
 
     def _measure(self) -> None:
         found = json.loads(self._db.get_profiling_information("json"))
-        peak = found.get("system", {}).get("peak_buffer_memory", 0)  # a macro has none
+        peak = found.get("system", {}).get("peak_buffer_memory", 0)  # missing for a macro
         self.peak_bytes = max(self.peak_bytes, peak)
 
     def _failed(self, statement: str, error: Exception) -> KernelError:

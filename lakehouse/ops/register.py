@@ -28,7 +28,7 @@ def register(spark: SparkSession, root: str, bronze: str) -> list[str]:
         LakeReplacedError: A name refers to a table at another location.
     """
     lake, names = Lake(root, bronze=bronze), []
-    for table in (*tables.BRONZE, tables.METRIC_DEFINITIONS):
+    for table in (*tables.BRONZE, *tables.CATALOGUES):
         try:
             names.append(_register(spark, lake, table))
         except TableNotFoundError:

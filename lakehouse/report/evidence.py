@@ -17,6 +17,7 @@ from lakehouse.report import figures, resources
 from lakehouse.report.facts import fields
 from lakehouse.report.facts.fields import Means
 from lakehouse.report.figures import Facts, Row, span_of
+from lakehouse.tables.source_names import role_of
 
 _WHOLE_CLUSTER: Final = {"metadata_log", "partitions"}
 """Families that read the whole cluster from one source."""
@@ -234,7 +235,7 @@ def _by_source(facts: Facts, read_with: Collection[str]) -> list[Time]:
         times += [
             Time(max(time.expected_us for time in by_source[source].values()))
             for source, found in own.items()
-            if not found and source.startswith("broker-")
+            if not found and role_of(source) == "broker"
         ]
     return times
 
@@ -248,7 +249,7 @@ def _is_of_whole_cluster(
     by_source: Mapping[str, Mapping[str, Time]], read_with: Collection[str]
 ) -> bool:
     return any(
-        family in read_with and (family in _WHOLE_CLUSTER or source.startswith("cluster-"))
+        family in read_with and (family in _WHOLE_CLUSTER or role_of(source) == "cluster")
         for source, of_source in by_source.items()
         for family in of_source
     )

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from lakehouse.core import display
-from lakehouse.core.metrics import families, is_by_admin
+from lakehouse.core.metrics import families, roles_of
 from lakehouse.core.periods import micros
 from lakehouse.core.spans import Span
 from lakehouse.tables import MAX_GAP_INTERVALS
+from lakehouse.tables.source_names import role_of
 
 Row = Mapping[str, Any]
 Facts = Mapping[str, Any]
@@ -199,8 +200,8 @@ def nothing_seen(facts: Facts, metric: str | None = None) -> bool:
 def is_out_of_reach(facts: Facts, metric: str) -> bool:
     """Return True if it is in MBeans only, and every source is a cluster read through Admin."""
     sources = [str(row.get("source")) for row in value_at(facts, "coverage.sources") or ()]
-    of_admin = bool(sources) and all(one.startswith("cluster-") for one in sources)
-    return of_admin and not is_by_admin(metric)
+    of_admin = bool(sources) and all(role_of(one) == "cluster" for one in sources)
+    return of_admin and "cluster" not in roles_of(metric)
 
 
 def floor_us(interval_us: int, slowest_us: int) -> int:

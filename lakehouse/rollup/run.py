@@ -32,7 +32,7 @@ from lakehouse.rollup import (
     upgrade,
 )
 from lakehouse.rollup.commit import Commit
-from lakehouse.rollup.lake_catalogues import families_of
+from lakehouse.rollup.lake_catalogues import meanings
 from lakehouse.rollup.lease import Lease, hold
 from lakehouse.rollup.plan import Wanted
 from lakehouse.rollup.progress import Progress
@@ -260,8 +260,8 @@ class _Run:
         return outcome
 
     def _kernel(self, state: changes.State) -> Program:
-        families = families_of(self.engine)
-        return program(self.window_seconds, state.newest.committed, self.objectives, families)
+        known = meanings(self.engine)
+        return program(self.window_seconds, state.newest.committed, self.objectives, known)
 
     def _repair(self, row: Progress, state: changes.State, first: dt.date) -> Progress:
         """Recompute only untrusted tables; new rows in bronze follow later."""

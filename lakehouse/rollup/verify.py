@@ -18,7 +18,7 @@ from lakehouse.kernel.run_in_duckdb import Program
 from lakehouse.rollup import changes, lease, plan, progress as progresses
 from lakehouse.rollup.commit import rows_of
 from lakehouse.rollup.gold_upkeep import KEEP_WINDOWS_DAYS, horizon
-from lakehouse.rollup.lake_catalogues import families_of
+from lakehouse.rollup.lake_catalogues import meanings
 
 MISSING: Final = "is missing"
 UNEXPECTED: Final = "is unexpected"
@@ -88,7 +88,7 @@ def verify(
     counts = changes.counts(engine, row.versions, todo)
     most, cores = engine.most_rows, engine.cores
     parts = batches(counts, todo, barred, row.versions, most, cores)
-    program = programs(row.window_seconds, row.committed_at, objectives, families_of(engine))
+    program = programs(row.window_seconds, row.committed_at, objectives, meanings(engine))
     compared = 0
     differing: list[Difference] = []
 

@@ -15,7 +15,7 @@ from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, wr
 from lakehouse import tables
 from lakehouse.core.delta_rs import explained
 from lakehouse.core.lake import checked_root
-from lakehouse.core.metrics import shipped_rows
+from lakehouse.core.metrics import shipped_rows, shipped_traits
 from lakehouse.engines.delta_tables import stored_schema
 from lakehouse.errors import LakehouseError
 from lakehouse.kernel import arrow_types, run_in_duckdb
@@ -32,6 +32,7 @@ CATALOGUE_AT_FIRST: Final = "sample-at-first"
 NOTHING_LISTENS: Final = (
     "nothing listens there; check that the process is running and the port is right"
 )
+_FIRST_AGENT: Final = f"agent-{cluster.SOURCES[cluster.BROKERS[0]]}"
 REFUSED_US: Final = 2_000
 """Time in which a host refuses a connection."""
 
@@ -108,12 +109,10 @@ def rows(spans: Sequence[SampleValues]) -> dict[str, pa.Table]:
     with run_in_duckdb.connect() as db:
         db.register("members", members)
         once = db.sql(_ONCE).to_arrow_table()
-    definitions = arrow_types.rows(
-        arrow_types.of_table(tables.METRIC_DEFINITIONS), list(_definitions(spans))
-    )
+    parts = zip(tables.CATALOGUES, (_definitions(spans), _traits(spans)), strict=True)
     return whole | {
         tables.MEMBERS.name: once.cast(members.schema),
-        tables.METRIC_DEFINITIONS.name: definitions,
+        **{one.name: arrow_types.rows(arrow_types.of_table(one), rows) for one, rows in parts},
     }
 
 
@@ -147,8 +146,16 @@ def _definitions(spans: Sequence[SampleValues]) -> Iterator[Row]:
                     catalogue_of(sample), one["metric"], one["family"], one["roles"].split(),
                     one["kind"],
                     one["unit"], one["absent"], int(one["memory_us"]), int(one["refresh_us"]), "",
-                    f"agent-{cluster.SOURCES[cluster.BROKERS[0]]}",
+                    _FIRST_AGENT,
                 )  # fmt: skip
+
+
+def _traits(spans: Sequence[SampleValues]) -> Iterator[Row]:
+    """Yield the traits of each metric, as the first agent of each catalogue writes them."""
+    for sample in spans:
+        for one in shipped_traits():
+            if one.metric in cluster.METRICS and sample.reads(one.metric):
+                yield (catalogue_of(sample), *one, _FIRST_AGENT)
 
 
 def _ordered(db: duckdb.DuckDBPyConnection, table: tables.Table, sql: str) -> pa.Table:
@@ -226,7 +233,7 @@ def _attempts(sample: SampleValues) -> Iterator[Row]:
 
 
 _BATCHED: Final = tables.BRONZE
-_TABLES: Final = {one.name: one for one in (*_BATCHED, tables.METRIC_DEFINITIONS)}
+_TABLES: Final = {one.name: one for one in (*_BATCHED, *tables.CATALOGUES)}
 _ONCE: Final = """
 SELECT * FROM members
 QUALIFY row_number() OVER (PARTITION BY "set", agent ORDER BY batch) = 1 ORDER BY kind, topic, "set"

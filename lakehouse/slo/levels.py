@@ -26,7 +26,7 @@ from functools import cached_property
 from typing import Any, Final, NamedTuple, TypeVar
 
 from lakehouse import tables
-from lakehouse.core.metrics import PARTITION_COUNT, PARTITION_METRICS, UNAVAILABLE, UNDER_MIN_ISR
+from lakehouse.core.metrics import PARTITION_COUNT, UNAVAILABLE, UNDER_MIN_ISR, is_of_partitions
 from lakehouse.core.periods import Period, micros
 from lakehouse.core.subjects import Subject
 from lakehouse.engines.gold_reader import GoldRows, Row, before_window, is_one_of, summed
@@ -143,7 +143,7 @@ def by_topic(gold: GoldRows, statements: Sequence[Statement]) -> list[Weighted]:
     """
     of_topics = [one for one in statements if one.subject.kind == "topic"]
     timed = [one for one in of_topics if one.objective.method == "GoodSeconds"]
-    chosen = [one for one in timed if one.objective.metric.startswith(PARTITION_METRICS)]
+    chosen = [one for one in timed if is_of_partitions(one.objective.metric)]
     groups = (_TopicRows(gold, group, period) for period, group in _by_period(chosen).items())
     return [one for rows in groups for one in rows.weighted()]
 

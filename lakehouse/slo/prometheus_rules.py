@@ -14,7 +14,14 @@ from typing import Any, Final
 
 import yaml
 
-from lakehouse.core.metrics import COVERAGE, LEADERLESS, UNAVAILABLE, UNDER_MIN_ISR, Known
+from lakehouse.core.metrics import (
+    COVERAGE,
+    LEADERLESS,
+    UNAVAILABLE,
+    UNDER_MIN_ISR,
+    Known,
+    shipped_meanings,
+)
 from lakehouse.core.objective import Objective
 from lakehouse.core.patterns import is_regex, regexes
 from lakehouse.slo.burn_rate import LENGTHS_US, PAIRS
@@ -90,7 +97,8 @@ def to_yaml(objectives: Sequence[Objective], metrics: Mapping[str, Known]) -> st
 
 
 def _is_lost(objective: Objective) -> bool:
-    return objective.level == "group" and f"{objective.metric}.low" in exported.LOST
+    bound = shipped_meanings().bound(objective.metric, "low")
+    return objective.level == "group" and bound in exported.LOST
 
 
 def _is_bad_at_zero(objective: Objective) -> bool:
@@ -161,7 +169,7 @@ def _burns(objective: Objective) -> Iterator[dict[str, Any]]:
 
 
 def _unknown(objective: Objective, metrics: Mapping[str, Known]) -> dict[str, Any]:
-    """Return an alert for agents that do not know, or no longer show, an objective's metrics."""
+    """Return an alert for agents that do not show, or no longer show, an objective's metrics."""
     chosen = matchers(objective.match, {"cluster", "source"} & {*_SUBJECTS[objective.level]})
     parts = list[str]()
     for name in _names(objective, metrics):

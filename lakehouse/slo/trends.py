@@ -191,7 +191,7 @@ LEVEL: Final = 0.1
 """The least p of thirteen weeks is 1/12: this week's change is the largest of twelve."""
 
 _LEAST_CHANGES: Final = 9
-"""With fewer changes to compare with, no change could be significant: there is no test."""
+"""With fewer changes to compare with, no change could be significant, so none is tested."""
 
 _REGIME_LEVEL: Final = 0.01
 _PERMUTATIONS: Final = 399
@@ -208,7 +208,7 @@ class Change(NamedTuple):
     Attributes:
         share_low: The least increase of the share.
         share_high: The greatest increase.
-        p: Share of the changes, this one included, that are as large, 0 to 1; None without a test.
+        p: Share of the changes, including this change, that are as large, 0 to 1; None: untested.
         compared: Number of earlier changes.
     """
 

@@ -1,9 +1,8 @@
 """Every table of a lake, declared once and free of any engine.
 
-delta-rs (the agents) and Spark (the rollup) both build their schemas from these declarations.
-Types are written as Spark SQL spells them. Durations are whole microseconds (``_us``), so that
-sums do not depend on the order of addition; instants are UTC with microseconds; a value that was
-observed as idle (NaN on the bean) is NULL, never NaN.
+delta-rs (agents) and Spark (rollup) build their schemas from these declarations. Types are those of
+Spark SQL. Durations are whole microseconds (``_us``), so sums do not depend on the order of
+addition. Instants are UTC with microseconds. An idle value (NaN on the MBean) is NULL, never NaN.
 """
 
 from lakehouse.tables.bronze import *

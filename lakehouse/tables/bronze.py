@@ -1,4 +1,4 @@
-"""Bronze: what agents append, as they read it. Frozen: another version is another table."""
+"""Bronze: rows that agents append. The tables are frozen: another version is another table."""
 
 from typing import Final
 
@@ -14,34 +14,34 @@ COMMIT_VERSION: Final = "jmxlake.version"
 """Key of a commit's metadata: version of jmxlake of that agent; older commits lack it."""
 
 FLAG_INCREASE: Final = "increase"
-"""The row is a counter's: ``value`` is an increase that belongs to the window of ``start``."""
+"""The row is of a counter: ``value`` is its increase in the window of ``start``."""
 
 FLAG_GAP: Final = "gap"
-"""The increase was accumulated over a time that no scrape covers."""
+"""The increase includes a time that no scrape covers."""
 
 FLAG_KNOWN_WRONG: Final = "known_wrong"
 """This Kafka version is known to report this metric wrongly (see the catalogue entry)."""
 
 FLAG_NEXT_POSITIVE: Final = "next_positive"
-"""The value changed to another one above zero: ``tail_us`` is no edge of being above zero."""
+"""The next value is above zero too, so ``tail_us`` is not an end of the interval above zero."""
 
 FLAG_PREVIOUS_POSITIVE: Final = "previous_positive"
-"""The value before was above zero too: ``lead_us`` is no edge of being above zero."""
+"""The previous value is above zero too: the interval above zero did not start in ``lead_us``."""
 
 FLAG_DISTRIBUTION: Final = "distribution"
 """The catalogue asks for percentiles of this metric: gold/distributions keeps its values."""
 
 OTHER: Final = "__other__"
-"""The label of series beyond a family's cap, which are folded into one."""
+"""Name of the overflow series, which has all series beyond a family's limit."""
 
 METRIC_NAME: Final = r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+"
-"""Pattern of a metric's whole name; no catalogue has other names."""
+"""Pattern of metric names."""
 
 LONGEST_NAME: Final = 1024
 """Greatest length of a topic, user, client, group or label name, bytes of UTF-8."""
 
 DEFAULT_WINDOW_SECONDS: Final = 300
-"""Length of the wall-clock window at which runs are cut."""
+"""Length of the wall-clock windows at whose ends runs are split."""
 
 MAX_GAP_INTERVALS: Final = 2.5
 """A scrape covers at most this many scrape intervals after its answer."""
@@ -57,10 +57,10 @@ _BRONZE_PROPERTIES: Final = {
 
 _DATE: Final = required("date", "date", "UTC date of start")
 _AGENT: Final = required("agent", "string", "id of the agent that wrote the row")
-_BATCH: Final = required("batch", "bigint", "number of the agent's batch that brought the row")
+_BATCH: Final = required("batch", "bigint", "number of the agent's batch with the row")
 _SUBJECT: Final = (
     Column("topic", "string", "topic"),
-    Column("partition", "int", "partition; null where the row is of a topic or folds partitions"),
+    Column("partition", "int", "partition; null: the row is of a topic, or of several partitions"),
     Column("user", "string", "authenticated principal, decoded"),
     Column("client_id", "string", "client id, unquoted"),
     Column("group", "string", "consumer group"),
@@ -75,33 +75,33 @@ def _bronze(
 
 
 def _dated(name: str, comment: str, *columns: Column, sort_by: tuple[str, ...]) -> Table:
-    """A table of what a source was seen to do, partitioned by date."""
+    """Return a table with rows per source, partitioned by date."""
     every = (_DATE, CLUSTER, SOURCE, *columns, _AGENT, _BATCH)
     return _bronze(name, comment, *every, sort_by=sort_by, partition_by=("date",))
 
 
 RUNS: Final = _dated(
     "runs",
-    "Half-open intervals in which a series held one value as far as every scrape saw",
+    "Half-open intervals in which every scrape of a series returned the same value",
     required("metric", "string", "metric name of the catalogue"),
     *_SUBJECT,
     Column("labels", "map<string,string>", "labels that have no column of their own"),
-    required("start", "timestamp", "first instant at which the value was seen, or a cut"),
-    required("end", "timestamp", "instant until which a scrape covers it"),
-    required("lead_us", "bigint", "time before start in which it may already have held"),
+    required("start", "timestamp", "first observation of the value, or a window's start"),
+    required("end", "timestamp", "end of the time that scrapes cover, or a window's end"),
+    required("lead_us", "bigint", "time before start in which it may already have had the value"),
     required("tail_us", "bigint", "time before end in which it may already have ended"),
-    Column("value", "double", "the value held; of a counter the increase; null: idle"),
-    required("scrapes", "int", "scrapes that saw it; 0: carried over a cut, unconfirmed"),
-    required("series", "int", "how many series the row represents"),
-    Column("members", "string", "hash of the set of series a folded row represents"),
+    Column("value", "double", "value; of a counter the increase; null: idle"),
+    required("scrapes", "int", "scrapes with the value; 0: carried over, unconfirmed"),
+    required("series", "int", "number of series of the row"),
+    Column("members", "string", "hash of the set of series, if the row is of several"),
     Column("flags", "array<string>", "properties of the value that change its meaning"),
     sort_by=("metric", "topic", "partition", "user", "client_id", "group", "start"),
 )
 
-# Not partitioned: a set is written once and is referred to by the rows of any later date.
+# Not partitioned by date: rows of any later date refer to a set, which is written once.
 MEMBERS: Final = _bronze(
     "members",
-    "The immutable sets that folded runs refer to",
+    "Immutable sets of series, to which rows of several series refer",
     required("set", "string", "content hash of the set"),
     CLUSTER,
     required("kind", "string", "partitions or clients"),
@@ -115,33 +115,33 @@ MEMBERS: Final = _bronze(
 
 SCRAPES: Final = _dated(
     "scrapes",
-    "Every attempt to read, as agents record it, run-length encoded",
-    required("family", "string", "family of the catalogue that was read"),
-    required("start", "timestamp", "instant of the first reading, or a cut"),
-    required("end", "timestamp", "instant until which the outcome holds"),
+    "All attempts to scrape, run-length encoded",
+    required("family", "string", "family of the catalogue"),
+    required("start", "timestamp", "instant of the first attempt, or a window's start"),
+    required("end", "timestamp", "end of the time with this outcome"),
     required(
         "outcome",
         "string",
-        "ok, timeout, refused, error, skipped, dropped, clock_step, or down: there was no "
-        "process, as the start of the next one proves",
+        "ok, timeout, refused, error, skipped, dropped, clock_step, or down: no process ran, as "
+        "the start of the next one proves",
     ),
-    required("scrapes", "int", "attempts in the run"),
+    required("scrapes", "int", "number of attempts"),
     required("beans", "bigint", "beans read"),
-    required("dropped_series", "bigint", "series beyond the cap, folded into __other__"),
-    required("seconds_total", "double", "time the attempts took together"),
-    required("seconds_max", "double", "time the slowest attempt took"),
-    required("interval_us", "bigint", "scrape interval that was configured"),
-    required("max_gap_us", "bigint", "longest time one scrape covers"),
+    required("dropped_series", "bigint", "series beyond the limit, which are in __other__"),
+    required("seconds_total", "double", "total duration of the attempts"),
+    required("seconds_max", "double", "longest duration of an attempt"),
+    required("interval_us", "bigint", "configured scrape interval"),
+    required("max_gap_us", "bigint", "longest time that one scrape covers"),
     required("catalogue", "string", "hash of the catalogue in force"),
-    Column("kafka_version", "string", "version the source reported"),
-    Column("error", "string", "one line with the reason why the outcome is not ok"),
+    Column("kafka_version", "string", "Kafka version that the source reported"),
+    Column("error", "string", "reason, in one line, if the outcome is not ok"),
     sort_by=("family", "start"),
 )
 
 EVENTS: Final = _dated(
     "events",
-    "Restarts, elections, configuration, quota and version changes, as they are noticed",
-    required("at", "timestamp", "instant at which the agent noticed it"),
+    "Restarts, elections, and changes of configuration, quotas and versions",
+    required("at", "timestamp", "instant at which the agent detected it"),
     required(
         "kind",
         "string",
@@ -150,33 +150,55 @@ EVENTS: Final = _dated(
         "unclean_election, reassignment, "
         "catalogue_change, clock_step, batch_dropped, batch_refused, journal_unreadable, "
         "lake_lost_commits, lake_replaced, spool_damaged, spool_restored, spool_unwritable, "
-        "agent_crashed, family_coarsened, family_restored, or imported: where the day's past was "
-        "read",
+        "agent_crashed, family_coarsened, family_restored, or imported: the source of the day's "
+        "imported past",
     ),
     *_SUBJECT,
-    Column("old", "string", "what it was"),
-    Column("new", "string", "what it became"),
+    Column("old", "string", "old value"),
+    Column("new", "string", "new value"),
     sort_by=("at", "kind"),
 )
 
-# Partitioned, so that an agent sees in the log alone whether a catalogue stands here already.
+# Partitioned, so that the log shows an agent whether the catalogue is already here.
 METRIC_DEFINITIONS: Final = _bronze(
     "metric_definitions",
-    "The meaning of each metric of a catalogue; written by the first agent that delivers with it",
+    "The meaning of each metric of a catalogue; the first agent with the catalogue writes it",
     required("catalogue", "string", "hash of the catalogue, as in bronze/scrapes"),
     required("metric", "string", "metric name of the catalogue"),
-    required("family", "string", "family of the catalogue that it is read with"),
-    required("roles", "array<string>", "broker, controller, client: where it is read"),
+    required("family", "string", "family of the catalogue that reads it"),
+    required("roles", "array<string>", "roles of its sources: broker, controller, client"),
     required("kind", "string", "gauge or counter"),
     required("unit", "string", "UCUM unit of its values"),
-    required("absent", "string", "meaning of a bean that is absent: idle, not_applicable or zero"),
-    required("memory_us", "bigint", "how long it shows a value after its cause has ended"),
-    required("refresh_us", "bigint", "how old a value may be when it is read; 0: it is current"),
+    required("absent", "string", "meaning of a missing MBean: idle, not_applicable or zero"),
+    required("memory_us", "bigint", "time for which it shows a value after its cause has ended"),
+    required("refresh_us", "bigint", "maximum age of a value when it is read; 0: it is current"),
     required("description", "string", "meaning of the metric"),
     _AGENT,
     sort_by=("metric", "family"),
     partition_by=("catalogue",),
 )
 
+# A trait is a row and not a column of metric_definitions, because columns of bronze are frozen.
+METRIC_TRAITS: Final = _bronze(
+    "metric_traits",
+    "Properties of a metric of a catalogue; the first agent with the catalogue writes them",
+    required("catalogue", "string", "hash of the catalogue, as in bronze/scrapes"),
+    required("metric", "string", "metric name of the catalogue"),
+    required("family", "string", "family of the catalogue that reads it"),
+    required(
+        "trait",
+        "string",
+        "describes (the subject that it is an attribute of), reported_by (replicas or controllers "
+        "report it too), low_of or high_of (it bounds a value), position (a place in a log)",
+    ),
+    required("value", "string", "subject, reporters or bounded value; true for position"),
+    _AGENT,
+    sort_by=("metric", "family", "trait"),
+    partition_by=("catalogue",),
+)
+
 BRONZE: Final = (RUNS, MEMBERS, SCRAPES, EVENTS)
-"""Tables that batches fill, exactly once; definitions are delivered separately."""
+"""Tables that batches fill, exactly once."""
+
+CATALOGUES: Final = (METRIC_DEFINITIONS, METRIC_TRAITS)
+"""Tables that describe catalogues; an agent writes each catalogue once."""

@@ -1,7 +1,7 @@
-"""Damage of a table's Delta log: which version, which file, what to do.
+"""Damage of a table's Delta log: version, file and advice.
 
-delta-rs skips what is not a regular file, and it does not name the file that it cannot read. Of a
-log in a store only the error's text is known; in a folder the log itself is read.
+delta-rs skips files that are not regular, and it does not name a file that it cannot read. For a
+log in a store only the error's text is available. In a folder this module reads the log itself.
 """
 
 import json
@@ -17,7 +17,7 @@ _NAME: Final = re.compile(r"(\d{20})(?:\.json|(\.checkpoint)[\w.-]*\.(?:parquet|
 _RESTORE: Final = "restore {} from a backup of the lake"
 _MOST_BYTES: Final = 64 << 20
 _LATEST: Final = 10**20
-"""Above every version."""
+"""Greater than every version."""
 
 _ABOUT_LOG: Final = re.compile(
     "Kernel error|Json error|Invalid ?JSON|Checkpoint|Arrow error|log segment|Invalid table version"
@@ -54,7 +54,7 @@ _KNOWN: Final = tuple(
 
 
 class DamagedLogError(Exception):
-    """A log must not be given to delta-rs; its text says which file and what to do."""
+    """A log that delta-rs must not open. The error names the file and the fix."""
 
 
 class _Log(NamedTuple):

@@ -1,6 +1,6 @@
-"""Which metrics of Kafka agents expose in ``/metrics``, and how they are called there.
+"""Kafka metrics in the agents' ``/metrics``, and their names there.
 
-Prometheus's rules go by these names.
+The generated rules for Prometheus use these names.
 """
 
 import re
@@ -26,11 +26,13 @@ SHOWN: Final = frozenset(
         "kafka.group.lag",
     }
 )
-"""Gauges of topics, partitions, clients and groups of which series above zero are shown; of the
-source itself all gauges are, zeros too."""
+"""Gauges of topics, partitions, clients and groups; only their series above zero are exposed.
+
+All gauges of the source itself are exposed, zeros too.
+"""
 
 LOST: Final = ("kafka.group.non_consumed.low", "kafka.group.non_consumed.high")
-"""Counters of groups that are shown as totals by group and topic, once there is a loss."""
+"""Counters of groups. After a loss their totals per group and topic are exposed."""
 
 FAMILY_KNOWN: Final = "jmxlake_agent_family_known"
 METRIC_KNOWN: Final = "jmxlake_agent_metric_known"
@@ -38,5 +40,5 @@ UNSHOWN_SERIES: Final = "jmxlake_agent_unshown_series"
 
 
 def live_name(metric: str) -> str:
-    """The name of a metric in ``/metrics``, of a counter without ``_total``."""
+    """Return the name of a metric in ``/metrics``, without the ``_total`` of counters."""
     return f"jmxlake_{re.sub('[^a-zA-Z0-9_]', '_', metric)}"

@@ -1,12 +1,12 @@
 """Gold: the tables that the rollup computes from bronze.
 
-A table ``X`` has a row an hour and is kept. ``X_windows`` has the same rows at the finest windows,
-those at which agents cut their runs, and is kept for a time. They are two tables so that no sum can
-take both. Days and weeks are sums of hours, computed by readers (``Column.over`` says how).
+Table ``X`` has one row per hour and does not expire. ``X_windows`` has the same rows per window of
+the agents (5 minutes by default) and expires. They are two tables, so no sum counts both. Readers
+add up hours to days and weeks; ``Column.over`` defines how each column combines.
 
-Names of columns need no quotes in any engine, and say their unit: ``_us`` is microseconds of wall
-time, ``series_..._us`` microseconds summed over series, which several series add up to more than
-the wall time. A share of wall time is a figure of ``sli``.
+Column names need no quotes in any engine and include the unit. ``_us`` is microseconds of wall
+time. ``series_..._us`` is microseconds summed over series, so it can exceed the wall time. Only
+``sli`` has shares of wall time.
 """
 
 from dataclasses import replace
@@ -46,12 +46,13 @@ def _several(each: str) -> str:
 
 
 def _measures(each: str, *, series: str | None = None) -> tuple[Column, ...]:
-    """The measures of every metric row; durations are summed over ``each``.
+    """Return the measures of every metric row; durations are summed over ``each``.
 
-    Values are added up as decimals of six places, so that sums do not depend on their order. Bounds
-    take the edges of runs: the low one leaves ``tail_us`` out as far as the run goes; the high one
-    adds ``lead_us``, and what of it lies before the window once, unless the value was above 0 from
-    the window's very start. An edge between two values above 0 (flags) is none.
+    Values are summed as decimals of six places, so sums do not depend on the order. Bounds contain
+    the edges of runs. The low bound excludes ``tail_us``, up to the length of the run. The high
+    bound includes ``lead_us``. The part of ``lead_us`` before the window counts once, unless the
+    value was above 0 from the start of the window. Between two values above 0 (flags) a run has no
+    edge.
     """
     several = _several(each)
     seen = f"{each}-microseconds that scrapes cover; a share of wall time is a figure of gold/sli"
@@ -65,7 +66,7 @@ def _measures(each: str, *, series: str | None = None) -> tuple[Column, ...]:
         Column("series_affected_us", "bigint", f"{each}-microseconds with a value above 0", "sum"),
         Column("series_affected_low_us", "bigint", "lower bound of series_affected_us", "sum"),
         Column("series_affected_high_us", "bigint", "upper bound of series_affected_us", "sum"),
-        Column("increase", "double", "of a counter: by how much it rose", "sum"),
+        Column("increase", "double", "increase of a counter", "sum"),
         Column("series", "bigint", most, "max"),
         Column("known_wrong", "boolean", _WRONG, "any"),
     )
@@ -84,7 +85,7 @@ def _union(each: str, total: str) -> tuple[Column, ...]:
     )
 
 
-_BEFORE: Final = "a value first seen in its first window may have started that long before"
+_BEFORE: Final = "a value observed in its first window may have started up to this much earlier"
 _BEFORE_US: Final = Column(
     "before_us", "bigint", f"part of the union's bound before the window: {_BEFORE}", "first"
 )
@@ -98,7 +99,7 @@ def _series_before(each: str) -> Column:
 def _gold(
     name: str, comment: str, *columns: Column, at: Column = HOUR, shelf: Shelf = ""
 ) -> Table:  # fmt: skip
-    """A table whose rows are of hours, or of windows where ``at`` says so."""
+    """Return a table with rows per hour, or per window with ``at``."""
     return of_gold(
         name, comment, _DATE, CLUSTER, at, *columns, partition_by=("date",),
         cluster_by=("date", "cluster"), shelf=shelf,
@@ -108,18 +109,18 @@ def _gold(
 def _of_metric(
     name: str, comment: str, *columns: Column, at: Column = HOUR, shelf: Shelf = ""
 ) -> Table:  # fmt: skip
-    """A table whose rows are of a metric."""
+    """Return a table with rows per metric."""
     return _gold(name, comment, _METRIC, *columns, at=at, shelf=shelf)
 
 
 def _us(name: str, comment: str) -> Column:
-    """A time that is never null, summed over windows."""
+    """Return a duration that is never null and is summed over windows."""
     return required(name, "bigint", comment, "sum")
 
 
 def _windows(table: Table) -> Table:
-    """The same rows at the finest windows."""
-    comment = f"{table.comment} (finest windows; {table.name} has the same an hour)"
+    """Return the table with the same rows per window."""
+    comment = f"{table.comment} (per window; {table.name} has the same per hour)"
     columns = tuple(WINDOW_START if column is HOUR else column for column in table.columns)
     name = f"{table.name}_windows"
     return replace(table, name=name, comment=comment, columns=columns, shelf="windows")
@@ -127,9 +128,9 @@ def _windows(table: Table) -> Table:
 
 PARTITIONS: Final = _of_metric(
     "partitions",
-    "Metrics per partition, the union over the sources that report it: observed once, above 0 if "
-    "any source reports so, its value the mean of those above 0, else of all. A row where it was "
-    "not zero; an hour is the sum of such windows, its series_seen_us and value_mean too",
+    "Metrics per partition, as the union over the sources that report it. The partition is above 0 "
+    "if any source reports a value above 0. Its value is the mean of the values above 0, or of all "
+    "values if none is. Only windows in which it was not zero have rows, and hours are their sums",
     _TOPIC,
     required("partition_id", "int", "partition"),
     *_measures("partition"),
@@ -138,22 +139,22 @@ PARTITIONS: Final = _of_metric(
 
 TOPICS: Final = _of_metric(
     "topics",
-    "Metrics per topic: of partitions summed over partitions, of brokers summed over brokers. Of "
-    "replicas (kafka.log) summed over all of them like those of gold/sources, where any was above "
-    "0, without the union over time",
+    "Metrics per topic. Metrics of partitions are summed over partitions, metrics of brokers over "
+    "brokers. Metrics of replicas, such as kafka.log.size, are summed over all replicas if one was "
+    "above 0, and have no union over time",
     _TOPIC,
     *_measures("series"),
     *_union(
         "series",
         "greatest total of the brokers at one instant, for metrics reported per topic; null "
-        "for those of partitions",
+        "for metrics of partitions",
     ),
 )
 
 CLIENTS: Final = _of_metric(
     "clients",
-    "Metrics per user and client id, over all brokers; affected_us is the union over brokers. A "
-    "row where it was not zero; an hour is the sum of such windows",
+    "Metrics per user and client id, over all brokers; affected_us is the union over brokers. Only "
+    "windows in which the value was not zero have rows, and hours are their sums",
     *_CLIENT,
     *_measures("broker"),
     *_union("broker", "greatest total of the brokers at one instant"),
@@ -169,7 +170,7 @@ GROUPS: Final = _of_metric(
 
 SOURCES: Final = _of_metric(
     "sources",
-    "Metrics per source, summed over all that the source reports (partitions, topics, clients); "
+    "Metrics per source, summed over all its series (partitions, topics, clients); "
     "bounds are sums of the edges of all runs",
     SOURCE,
     *_measures("series", series=f"most series {_IN_A_ROW}"),
@@ -177,8 +178,8 @@ SOURCES: Final = _of_metric(
 
 LABELLED: Final = _of_metric(
     "labelled",
-    "Metrics per source and those labels that have no column of their own, such as an error code: "
-    "each series by itself; gold/sources has their sum",
+    "Metrics per source and labels without a column of their own, such as an error code: a row for "
+    "each series; gold/sources has their sum",
     SOURCE,
     required(
         "labels",
@@ -190,15 +191,15 @@ LABELLED: Final = _of_metric(
 
 COVERAGE: Final = _gold(
     "coverage",
-    "How long each source was seen, per family and outcome",
+    "Time of each outcome of scrapes, per source and family",
     SOURCE,
     _FAMILY,
     _OUTCOME,
     _us("outcome_us", "microseconds that the outcome covers"),
     required("scrapes", "bigint", "attempts", "sum"),
     Column("interval_us", "bigint", "longest scrape interval in force, microseconds", "max"),
-    Column("seconds_total", "double", "seconds the attempts took together", "sum"),
-    Column("seconds_max", "double", "seconds the slowest attempt took", "max"),
+    Column("seconds_total", "double", "total duration of the attempts, seconds", "sum"),
+    Column("seconds_max", "double", "longest duration of an attempt, seconds", "max"),
 )
 
 LOST_OFFSETS: Final = _gold(
@@ -206,7 +207,7 @@ LOST_OFFSETS: Final = _gold(
     "Offsets that expired before a group consumed them (KIP-490), with bounds",
     _GROUP,
     _TOPIC,
-    Column("partition_id", "int", "partition; null: all beyond the agent's cap"),
+    Column("partition_id", "int", "partition; null: all partitions beyond the agent's limit"),
     required("offsets_low", "double", "offsets lost, at least", "sum"),
     required("offsets_high", "double", "offsets lost, at most", "sum"),
     _us("series_seen_us", "partition-microseconds for which the bounds hold"),
@@ -215,42 +216,38 @@ LOST_OFFSETS: Final = _gold(
 
 CONSUMER_LAG: Final = _gold(
     "consumer_lag",
-    "How far consumer groups were behind in a topic, over all brokers",
+    "Lag of consumer groups per topic, over all brokers",
     _GROUP,
     _TOPIC,
-    _us(
-        "seen_us", "microseconds in which as many brokers as ever in it reported, and all were read"
-    ),
+    _us("seen_us", "microseconds in which all brokers were scraped and no report was missing"),
     Column(
         "records_max",
         "double",
-        "most records not read at one instant, summed over brokers, each rounded up by less "
-        "than a fifth; while a partition moves, both its leaders may count",
+        "most unread records at one instant, summed over brokers, each rounded up by less "
+        "than a fifth; while a partition moves, both of its leaders can count",
         "max",
     ),
     _us("behind_us", "microseconds with a lag above 0 on any broker"),
     _us("behind_low_us", "lower bound of behind_us"),
     _us("behind_high_us", "upper bound of behind_us"),
-    Column("seconds_low_max", "double", "longest time behind, seconds, at least", "max"),
-    Column("seconds_high_max", "double", "the same, at most, as far as it is known", "max"),
-    _us(
-        "seconds_unknown_us", "microseconds in which for how long it was behind has no upper bound"
-    ),
+    Column("seconds_low_max", "double", "age of the oldest unread record, s, at least", "max"),
+    Column("seconds_high_max", "double", "that age, s, at most; null: not known", "max"),
+    _us("seconds_unknown_us", "microseconds in which that age has no upper bound"),
     _BEFORE_US,
 )
 
 DISTRIBUTIONS: Final = _of_metric(
     "distributions",
-    "Time per bucket of value and hour, for metrics whose catalogue entry asks for percentiles: "
-    "buckets of OpenTelemetry's exponential histogram of scale 6. Sums over hours, subjects and "
+    "Time per bucket of values and hour, for metrics with percentiles in the catalogue. Buckets "
+    "are those of OpenTelemetry's exponential histogram (scale 6). Sums over hours, subjects and "
     "clusters are distributions again. Time without a value (idle, unknown) is in no bucket",
-    Column("topic", "string", "of topics the brokers' total, of partitions each one's value"),
+    Column("topic", "string", "topic: the total of its brokers, or the value of each partition"),
     *_CLIENT,
-    Column("consumer_group", "string", "consumer group, each series' value"),
+    Column("consumer_group", "string", "consumer group: the value of each series"),
     Column("source", "string", "source; null: the value is of a topic, client or group"),
-    required("sign", "int", "1 or -1: which side of zero; 0: no further from it than 1e-12"),
-    required("bucket", "int", "amounts above 2^(bucket/64), up to 2^((bucket+1)/64)"),
-    _us("series_us", "series-microseconds with such a value"),
+    required("sign", "int", "sign of the value: 1 or -1; 0: at most 1e-12 from zero"),
+    required("bucket", "int", "absolute values above 2^(bucket/64), up to 2^((bucket+1)/64)"),
+    _us("series_us", "series-microseconds with a value in the bucket"),
     required("value_seconds", "double", "value times seconds: the histogram's sum", "sum"),
 )
 
@@ -265,23 +262,23 @@ _SLI_SUBJECT: Final = (
 SLI: Final = _gold(
     "sli",
     "Good and bad time per objective and subject; other time is unknown. A missing row means zero; "
-    "a row of zeros for a client means that it existed. Finest windows are kept only for subjects "
-    "and hours that were not good throughout",
+    "a row of zeros for a client means that it existed. Windows are kept only for subjects and "
+    "hours that were not completely good",
     *_SLI_SUBJECT,
     _us(
         "good_us",
-        "microseconds good and wholly seen: of a topic every partition reported by a leader; "
-        "of a client, group or source as many brokers, partitions or families as ever in it; "
-        "of a lag all leaders read, of a client all brokers",
+        "microseconds good and completely observed. Topic: a leader reports every partition, and "
+        "for a lag all leaders were scraped. Client: all brokers were scraped. Client, group or "
+        "source: no broker, partition or family that reports in the window was missing",
     ),
-    _us("bad_us", "microseconds seen bad"),
+    _us("bad_us", "microseconds observed bad"),
     _us("bad_low_us", "lower bound of bad_us"),
     _us("bad_high_us", "upper bound of bad_us"),
     Column(
         "seen_us",
         "bigint",
-        "of a topic: microseconds wholly seen, good or bad (a partition reported as "
-        "leaderless is seen to be unavailable); null for other subjects and in older rows",
+        "microseconds in which a topic was completely observed, good or bad (a report of an "
+        "offline partition counts as observed); null for other subjects and in older rows",
         "sum",
     ),
     Column(
@@ -294,38 +291,38 @@ SLI: Final = _gold(
 
 SLA: Final = of_gold(
     "sla",
-    "Attainment per objective, subject and period; a changed figure is a further statement",
+    "Published SLO results per objective, subject and period; a changed figure is a new result",
     required(
         "period_kind",
         "string",
-        "length of the period: 1w for an ISO week, such as 28d or 1M for another one, else span",
+        "length of the period: 1w (an ISO week), another length such as 28d or 1M, or span",
     ),
-    required("period_year", "string", "ISO year of weeks, else the year"),
+    required("period_year", "string", "year of the period; of a week its ISO year"),
     CLUSTER,
     required("period_start", "timestamp", "start of the period, UTC"),
     required("period_end", "timestamp", "end of the period, UTC"),
-    required("statement", "int", "1 is the first published; the highest is current"),
-    required("stated_at", "timestamp", "when it was stated"),
+    required("statement", "int", "number of the result, from 1; the highest is current"),
+    required("stated_at", "timestamp", "time of publication"),
     *_SLI_SUBJECT,
     Column("partition_id", "int", "partition, of objectives of level partition"),
     required("target", "double", "share of time that must be good"),
     Column(
         "unknown_as",
         "string",
-        "how the verdict takes unknown time: exclude, good or bad; null: as an interval",
+        "meaning of unknown time in the verdict: exclude, good or bad; null: an interval",
     ),
     Column("time_zone", "string", "time zone of the period's week; null in older rows"),
-    Column("corrections", "string", "JSON of the corrections that concern it; null: none does"),
+    Column("corrections", "string", "corrections of the result, as JSON; null: none"),
     required("expected_us", "bigint", "microseconds in which the subject existed"),
-    required("good_us", "bigint", "microseconds seen wholly and good"),
-    required("bad_us", "bigint", "microseconds seen bad"),
+    required("good_us", "bigint", "microseconds good and completely observed"),
+    required("bad_us", "bigint", "microseconds observed bad"),
     required("bad_low_us", "bigint", "lower bound of bad_us"),
     required("bad_high_us", "bigint", "upper bound of bad_us"),
-    required("unknown_us", "bigint", "microseconds not wholly seen"),
-    Column("attainment", "double", "good per good and bad time; null without data"),
-    Column("attainment_low", "double", "with unknown time bad and bad_us at its most"),
-    Column("attainment_high", "double", "with unknown time good and bad_us at its least"),
-    required("budget_us", "bigint", "microseconds that may be bad, of the time so far"),
+    required("unknown_us", "bigint", "microseconds not completely observed"),
+    Column("attainment", "double", "good time / (good + bad time); null: no data"),
+    Column("attainment_low", "double", "its lower bound: unknown time and bad_high_us are bad"),
+    Column("attainment_high", "double", "its upper bound: unknown time is good, bad_low_us bad"),
+    required("budget_us", "bigint", "allowed bad time in the period so far, microseconds"),
     required("budget_left_us", "bigint", "budget_us less bad_us"),
     required("verdict", "string", "met, missed, uncertain or no_data"),
     Column("agreed_attainment", "double", "attainment outside the corrections' time"),
@@ -345,16 +342,16 @@ SLA_AGREED: Final = SLA.column_names[_AGREED:]
 
 SUBJECTS: Final = of_gold(
     "subjects",
-    "Subjects that exist or existed: topics, clients, groups and sources",
+    "Topics, clients, groups, quotas and sources that exist or existed",
     CLUSTER,
     required("kind", "string", "topic, client, group, quota or source"),
     Column("topic", "string", "topic"),
     *_CLIENT,
     Column("consumer_group", "string", "consumer group"),
-    Column("source", "string", "source; also a broker that no agent ever read"),
-    required("first_seen", "timestamp", "first instant at which a source reported it"),
-    required("last_seen", "timestamp", "last instant until which a source reported it"),
-    Column("seen_whole_until", "timestamp", "of a source: last instant its topology was read"),
+    Column("source", "string", "source; brokers that no agent scraped are included"),
+    required("first_seen", "timestamp", "start of the first report by a source"),
+    required("last_seen", "timestamp", "end of the last report by a source"),
+    Column("seen_whole_until", "timestamp", "end of the last scrape of a source's topology"),
     Column("attributes_at", "timestamp", "end of the last run of any attribute"),
     Column("attributes", "map<string,double>", "last value of each metric that describes it"),
     Column(
@@ -362,44 +359,44 @@ SUBJECTS: Final = of_gold(
         "map<string,timestamp>",
         "end of the last run of each attribute; null in older rows",
     ),
-    Column("rack", "string", "of a broker: its rack as it was reported last"),
+    Column("rack", "string", "last reported rack of a broker"),
 )
 
 INCIDENTS: Final = _of_metric(
     "incidents",
-    "Stretches of an hour in which a source reported a value above 0 without a break, for watched "
-    "metrics and those of objectives. A stretch that touches one of the hour before continues it",
-    required("level", "string", "what the series is of: partition, topic, client, group or source"),
+    "Intervals of an hour in which a source reported a value above 0 without a break, for watched "
+    "metrics and metrics of objectives. An interval continues one of the hour before if they touch",
+    required("level", "string", "subject type: partition, topic, client, group or source"),
     Column("topic", "string", "topic"),
     Column("partition_id", "int", "partition"),
     *_CLIENT,
     Column("consumer_group", "string", "consumer group"),
     SOURCE,
-    required("started_at", "timestamp", "start of the stretch"),
-    required("ended_at", "timestamp", "end of the stretch"),
-    required("lead_us", "bigint", "it may have started this long before its start"),
+    required("started_at", "timestamp", "start of the interval"),
+    required("ended_at", "timestamp", "end of the interval"),
+    required("lead_us", "bigint", "it may have started up to this much earlier"),
     required(
         "tail_us",
         "bigint",
-        "it may have ended this long before its end; if this is its whole length, it may not "
-        "have been above 0 at all, and the stretch that ends at its start has the rest",
+        "it may have ended up to this much earlier; if this is its whole length, it may not have "
+        "been above 0 at all, and the interval before it has the remaining uncertainty",
     ),
     required("worst", "double", "greatest value", "max"),
-    required("total", "double", "sum of its runs' values: by how much a counter rose", "sum"),
-    required("runs", "bigint", "runs that it is made of", "sum"),
+    required("total", "double", "sum of the values of its runs: the increase of a counter", "sum"),
+    required("runs", "bigint", "number of its runs", "sum"),
     required("known_wrong", "boolean", _WRONG, "any"),
 )
 
 READINGS: Final = _gold(
     "readings",
-    "Stretches of an hour in which all attempts to read a family of a source had one outcome",
+    "Intervals of an hour in which all scrapes of a family of a source had one outcome",
     SOURCE,
     _FAMILY,
     _OUTCOME,
-    required("started_at", "timestamp", "start of the stretch"),
-    required("ended_at", "timestamp", "end of the stretch"),
+    required("started_at", "timestamp", "start of the interval"),
+    required("ended_at", "timestamp", "end of the interval"),
     required("scrapes", "bigint", "attempts"),
-    Column("seconds_max", "double", "seconds the slowest attempt took"),
+    Column("seconds_max", "double", "longest duration of an attempt, seconds"),
     Column("interval_us", "bigint", "longest scrape interval in force, microseconds"),
     Column("error", "string", "error of the first attempt that has one"),
     shelf="state",
@@ -407,37 +404,37 @@ READINGS: Final = _gold(
 
 LAGS: Final = _of_metric(
     "lags",
-    "The last value that each source reported in a finest window for bytes that wait for tiering",
+    "The last value per window and source of bytes that wait for upload or deletion (tiering)",
     _TOPIC,
     SOURCE,
     required("ended_at", "timestamp", "end of the last run in the window"),
-    required("value_last", "double", "bytes that wait; idle is 0"),
+    required("value_last", "double", "bytes; idle is 0"),
     at=WINDOW_START,
     shelf="windows",
 )
 
 REJECTED: Final = _gold(
     "rejected",
-    "Rows of bronze that the rollup could not use, and why, per finest window",
-    required("reason", "string", "why it was not used"),
+    "Rows of bronze that the rollup could not use, with the reason, per window",
+    required("reason", "string", "reason"),
     required("table_name", "string", "runs or scrapes"),
     Column("source", "string", "source"),
     Column("metric", "string", "metric, or family of scrapes"),
-    Column("members", "string", "the set that is not known yet"),
+    Column("members", "string", "set that is not known yet"),
     Column("started_at", "timestamp", "start of the row"),
     Column("ended_at", "timestamp", "end of the row"),
     Column("agent", "string", "agent that wrote it"),
-    Column("batch", "bigint", "batch that brought it"),
-    required("row_count", "bigint", "how many such rows"),
+    Column("batch", "bigint", "batch of the row"),
+    required("row_count", "bigint", "number of rows"),
     at=WINDOW_START,
     shelf="state",
 )
 
 SET_NOT_KNOWN: Final = "its member set is not known"
-"""Reason in gold/rejected; the rows are used as soon as bronze/members holds the set."""
+"""Reason in gold/rejected; the rows are used as soon as bronze/members has the set."""
 
 IN_THE_FUTURE: Final = "it lies in the future"
-"""Reason in gold/rejected; the rows are used as soon as their time has come."""
+"""Reason in gold/rejected; the rows are used as soon as their time has passed."""
 
 TOO_LATE: Final = "its hour is not recomputed any more"
 """Reason in gold/rejected of rows of frozen hours."""
@@ -455,13 +452,13 @@ HOURS: Final = (
     PARTITIONS, TOPICS, CLIENTS, GROUPS, SOURCES, LABELLED, COVERAGE, LOST_OFFSETS,
     CONSUMER_LAG, SLI,
 )  # fmt: skip
-"""Tables with a row an hour, each with one of finest windows beside it."""
+"""Tables with a row per hour; each has a table of windows."""
 
 WINDOWS: Final = {table.name: _windows(table) for table in HOURS}
-"""The tables of finest windows, by the name of that of hours."""
+"""Tables of windows, by the name of their table of hours."""
 
 EXPIRING: Final = (*WINDOWS.values(), LAGS)
-"""Tables of finest windows, which are kept for a time."""
+"""Tables of windows, which expire."""
 
 OF_HOURS: Final = (*HOURS, *WINDOWS.values(), DISTRIBUTIONS, INCIDENTS, READINGS, LAGS, REJECTED)
 """Tables whose rows are a function of an hour of a cluster."""

@@ -1,8 +1,9 @@
-"""The layout of bronze in Parquet, as agents and the maintenance write it.
+"""Parquet layout of bronze for agents and the maintenance.
 
-It is apart from the declarations because it needs deltalake, which a Spark cluster lacks. The
-settings were measured (docs/storage.md) and are readable by Spark 4.2, DuckDB and delta-rs. No
-BYTE_STREAM_SPLIT: Spark reads it fast from 4.3 on only, and Delta for that is not out.
+It is a module of its own because it needs deltalake, which a Spark cluster does not have. The
+settings were measured (docs/storage.md). Spark 4.2, DuckDB and delta-rs can read the files.
+BYTE_STREAM_SPLIT is not used, because Spark reads it fast only from 4.3, for which Delta was not
+released.
 """
 
 from typing import Final
@@ -11,24 +12,24 @@ from deltalake import ColumnProperties, WriterProperties
 
 from lakehouse.tables.table import Table
 
-# An hour of a date is then a few row groups, which a reader finds by their statistics.
+# An hour is then a few row groups, which a reader finds with their statistics.
 _ROW_GROUP_ROWS: Final = 131_072
-# All values of a row group in one page: what repeats from batch to batch is then seen to repeat.
+# A row group has one page, so Zstandard finds values that repeat from batch to batch.
 _PAGE_BYTES: Final = _ROW_GROUP_ROWS * 16
 
-_AGENT_LEVEL: Final = 3  # memory and processor of a broker's host, for files that live an hour
-COMPACTED_LEVEL: Final = 19  # once, elsewhere, for files that live for years
+_AGENT_LEVEL: Final = 3  # a broker's host has little CPU time, and the files exist for an hour
+COMPACTED_LEVEL: Final = 19  # the files exist for years
 
-# Instants and amounts repeat in sequences, which Zstandard finds as long as they lie on bytes.
-# DELTA_BINARY_PACKED and dictionaries pack them into bits, and hide them from it.
+# Instants and amounts repeat in sequences, which Zstandard finds only at byte boundaries.
+# DELTA_BINARY_PACKED and dictionaries pack them into bits.
 _PLAIN: Final = ("int", "bigint", "timestamp", "double")
 _FOUND_BY: Final = ("cluster", "source", "start", "end")
 
 
 def writer_properties(table: Table, level: int = _AGENT_LEVEL) -> WriterProperties:
-    """Properties for an agent's commits, small files that are compacted soon, or for another level.
+    """Return the properties for an agent's commits, or for another compression level.
 
-    Only columns by which readers skip files and row groups have statistics.
+    Only columns with which readers skip files and row groups have statistics.
     """
     found_by = (*table.sort_by, *_FOUND_BY)
     return WriterProperties(

@@ -1,8 +1,8 @@
-"""Paths of a lake: the folders and URLs that it may have, and the files that a Delta log may name.
+"""Valid folders and URLs of a lake, and valid files in a Delta log.
 
-Every writer of the lake can write a log, so its paths are not trusted. delta-rs 1.6.6
-follows ``..``, absolute paths and URLs of a log when it reads, and neither it nor DuckDB looks at
-symbolic links.
+Every writer of the lake can write a log, so its paths are not trusted. delta-rs 1.6.6 follows
+``..``, absolute paths and URLs in a log when it reads. Neither delta-rs nor DuckDB checks symbolic
+links.
 """
 
 import os
@@ -19,11 +19,11 @@ _NOT_BELOW: Final = re.compile(
     r"(?:^|/)\.{0,2}(?:/|$)|[\\\x00-\x1f\x7f]"  # "..", "." and empty names
 )
 _IN_FOLDER: Final = re.compile(r"%[0-9A-Fa-f]{2}|[#?\[\]^|\\\x00-\x1f\x7f]")
-"""delta-rs 1.6.6 decodes the first, finds no history with ``#`` and ``?``, and panics with some."""
+"""delta-rs 1.6.6 decodes ``%``, finds no history with ``#`` and ``?``, and panics with others."""
 
 
 class PathError(ValueError):
-    """A path cannot be used; the text says why, and names neither the lake nor the table."""
+    """An invalid path. The error has the reason, but neither the lake nor the table."""
 
 
 def below_table(path: str) -> str:
@@ -75,12 +75,12 @@ def check_table(uri: str, names: Iterable[str]) -> None:
 
 
 def folder_of(uri: str) -> Path:
-    """The folder of a table or lake whose URL begins with ``file:``."""
+    """Return the folder of a table or lake with a ``file:`` URL."""
     return Path(unquote(urlsplit(uri).path))
 
 
 def _check_files(table: Path) -> None:
-    """The table's own folder may be a link, and so may be its log."""
+    """Raise PathError for a link or special file; the table's folder and its log can be links."""
     root = table.resolve()
     for path in _no_plain_files(str(root)):
         target, name = Path(path).resolve(), path[len(str(root)) + 1 :]
@@ -108,10 +108,10 @@ def _no_plain_files(folder: str) -> Iterator[str]:
 
 
 def check_lake(place: str) -> None:
-    """Check that delta-rs opens a lake's folder or URL by the very name that it has.
+    """Check that delta-rs opens a lake's folder or URL by exactly its name.
 
     Args:
-        place: A folder, or a URL, in which other characters than a URL's are percent-encoded.
+        place: A folder, or a URL with percent-encoded characters.
 
     Raises:
         PathError: It does not.

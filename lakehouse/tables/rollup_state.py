@@ -1,4 +1,4 @@
-"""State of the rollup, kept in gold: its progress, finished batches, and the writer's lease."""
+"""State of the rollup in gold: progress, finished batches, and the writer's lease."""
 
 from typing import Final
 
@@ -12,18 +12,18 @@ _VERSIONS: Final = (
 
 PROGRESS: Final = of_gold(
     "progress",
-    "The versions of bronze that are rolled up; one row per rollup, written last",
-    required("finished_at", "timestamp", "end of the rollup; the latest row is current"),
-    required("window_seconds", "int", "finest grain"),
+    "The versions of bronze in gold; one row per rollup, written last",
+    required("finished_at", "timestamp", "end of the rollup; the newest row is current"),
+    required("window_seconds", "int", "length of a window"),
     *_VERSIONS,
     required("hours", "bigint", "hours of clusters that were recomputed"),
-    Column("committed_at", "timestamp", "when the newest of these versions was committed"),
+    Column("committed_at", "timestamp", "commit time of the newest of these versions"),
     Column(
         "how",
         "string",
-        "how the hours were chosen: whole (all of bronze), feed (new commits), recovered (the "
-        "log had expired before it was read), since (--since); or repaired (a table of gold was "
-        "lost), tidied",
+        "selection of the hours: whole (all of bronze), feed (new commits), recovered (the log "
+        "had expired before the rollup read it), since (--since), repaired (a table of gold was "
+        "lost); or tidied (gold was compacted)",
     ),
     Column("late_rows", "bigint", "rows that arrived after their hour was frozen"),
     Column("runs_id", "string", "id of the Delta table bronze/runs"),
@@ -37,11 +37,11 @@ PROGRESS: Final = of_gold(
     Column(
         "rejected_dates",
         "array<string>",
-        "dates of which the rollup put rows into gold/rejected; null in older rows",
+        "dates with rows that the rollup put into gold/rejected; null in older rows",
     ),
-    Column("parts", "bigint", "parts that it computed; null if nothing, and in older rows"),
+    Column("parts", "bigint", "computed parts; null: none, or an older row"),
     Column("computed_rows", "bigint", "rows of bronze/runs in these parts; null as parts"),
-    Column("part_seconds", "double", "time of all parts in their workers, s; null as parts"),
+    Column("part_seconds", "double", "total time of all parts in their workers, s; null as parts"),
     Column("longest_part_seconds", "double", "time of the slowest part, s; null as parts"),
     Column(
         "skew",
@@ -51,21 +51,21 @@ PROGRESS: Final = of_gold(
     Column(
         "peak_bytes",
         "bigint",
-        "most memory of the DuckDB of a part, without its input rows; null as parts",
+        "peak memory of DuckDB in a part, without its input rows; null as parts",
     ),
     shelf="state",
 )
 
 STRETCHES: Final = of_gold(
     "stretches",
-    "Batches that the running rollup has finished; unused once it has ended",
-    required("finished_at", "timestamp", "when the batch was done"),
+    "Batches that the running rollup has finished; unused after its end",
+    required("finished_at", "timestamp", "end of the batch"),
     Column(
         "after",
         "timestamp",
         "column finished_at of the last row of progress; null: there is none",
     ),
-    required("how", "string", "how the hours were chosen, as in progress"),
+    required("how", "string", "selection of the hours, as in progress"),
     *_VERSIONS,
     required("clusters", "array<string>", "clusters of the batch"),
     required("hours", "array<int>", "hours of the batch, counted from 1970 UTC"),
@@ -75,10 +75,10 @@ STRETCHES: Final = of_gold(
 LEASE: Final = of_gold(
     "lease",
     "Single-writer lease of gold: one row, held and renewed by the running rollup",
-    Column("id", "string", "random id of the holder; null: it is free"),
+    Column("id", "string", "random id of the holder; null: the lease is free"),
     Column("holder", "string", "host and process of the holder"),
-    Column("since", "timestamp", "when the holder took it, by the holder's clock"),
-    Column("until", "timestamp", "until when it holds, by the holder's clock"),
+    Column("since", "timestamp", "start of the lease, by the holder's clock"),
+    Column("until", "timestamp", "expiry of the lease, by the holder's clock"),
     shelf="state",
 )
 

@@ -1,8 +1,8 @@
-"""Reader of small text files and JSON that other people or processes wrote.
+"""Strict reader of small text files and JSON.
 
-Agents and the lakehouse read every file of settings through this module or ``strict_yaml``. What
-is no regular file, is too large or is no text is refused in one line that quotes no value, since
-a file might hold secrets.
+Agents and the lakehouse read every settings file through this module or ``strict_yaml``. It accepts
+only regular text files of a limited size. Its errors are one line and quote no value, because a
+file can contain secrets.
 """
 
 import codecs
@@ -23,14 +23,14 @@ DEEPEST: Final = 40
 """Maximum nesting of YAML and JSON."""
 
 GREATEST: Final = 2**63 - 1
-"""Greatest integer, and its negative the least: those of 64 bits."""
+"""Maximum absolute value of an integer (64 bits)."""
 
 _KEY_CHARACTERS: Final = 60
 _OTHER_ENCODINGS: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)
 
 
 class UnreadableFileError(Exception):
-    """A file or text that cannot be read; its line quotes keys and no values.
+    """A file or text that cannot be read. The error quotes keys but no values.
 
     Attributes:
         place: The file, with line and column where they are known.
@@ -51,7 +51,7 @@ class UnreadableFileError(Exception):
         """Return the error's line, with advice for a file whose content is not the problem.
 
         Args:
-            advice: What to do about a file that cannot be read.
+            advice: Advice for a file that cannot be read.
         """
         return str(self) if self.line is not None else f"{self}; {advice}"
 
@@ -64,7 +64,7 @@ def read_text(path: Path, most: int = SETTINGS_BYTES) -> str:
         most: Maximum size, bytes.
 
     Raises:
-        UnreadableFileError: It cannot be read, is no regular file, too large or no text.
+        UnreadableFileError: It cannot be read, or is not a regular text file of this size.
     """
     data = read_bytes(path, most)
     where = str(path)
@@ -82,18 +82,18 @@ def read_text(path: Path, most: int = SETTINGS_BYTES) -> str:
 
 
 def read_bytes(path: Path, most: int = SETTINGS_BYTES) -> bytes:
-    """Return the content of a regular file; a FIFO, a device or a socket never blocks it.
+    """Return the content of a regular file without blocking on a FIFO, a device or a socket.
 
     Args:
         path: The file.
         most: Maximum size, bytes.
 
     Raises:
-        UnreadableFileError: It cannot be read, is no regular file or too large.
+        UnreadableFileError: It cannot be read, or is not a regular file of this size.
     """
     where = str(path)
     try:
-        _refuse_special(where, path.stat())  # to open some devices has an effect by itself
+        _refuse_special(where, path.stat())  # opening some devices has an effect
         with open(path, "rb", opener=_without_waiting) as file:
             _refuse_special(where, os.fstat(file.fileno()))
             data = file.read(most + 1)
@@ -113,12 +113,12 @@ def read_certificates(path: Path | None) -> str | None:
         path: The file. None: the authorities of this machine, as an SSL context has them.
 
     Raises:
-        UnreadableFileError: It cannot be read, or has no certificate: an empty text would stand
-            for the authorities of this machine.
+        UnreadableFileError: It cannot be read, or has no certificate. An SSL context replaces an
+            empty text with the authorities of this machine.
     """
     if path is None:
         return None
-    text = read_bytes(path, CERTIFICATE_BYTES).decode("ascii", "ignore")  # comments may be no ASCII
+    text = read_bytes(path, CERTIFICATE_BYTES).decode("ascii", "ignore")  # not comments
     if "-----BEGIN " not in text:
         raise UnreadableFileError(str(path), "no certificate in PEM")
     return text
@@ -185,7 +185,7 @@ def _mapping(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _refuse_constant(text: str) -> NoReturn:
-    raise _ContentError(f"not JSON: {text} is no number of it")
+    raise _ContentError(f"not JSON: {text}")
 
 
 def _integer(text: str) -> int:

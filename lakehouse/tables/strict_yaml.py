@@ -1,8 +1,8 @@
-"""Strict reader of YAML for every file of settings that agents and the lakehouse read.
+"""Strict YAML reader for every settings file of agents and the lakehouse.
 
-It refuses duplicate keys, deep nesting, alias bombs, self references, tags, and numbers and dates
-that no setting can hold. Its errors name file, line and column and quote keys only, since a file
-might hold secrets.
+It refuses duplicate keys, deep nesting, alias bombs, self references, tags, and invalid numbers and
+dates. Its errors name file, line and column and quote only keys, because a file can contain
+secrets.
 """
 
 import re
@@ -23,19 +23,19 @@ from lakehouse.tables.strict_files import (
 )
 
 Duplicates = Literal["refuse", "last"]
-"""Treatment of a key that is in one mapping twice: an error, or the last one counts."""
+"""Treatment of duplicate keys in a mapping: an error, or the last key counts."""
 
 MOST_NODES: Final = 50_000
-"""Maximum number of values, with those of aliases counted at each use."""
+"""Maximum number of values; the values of an alias count at each use."""
 
 _TAG: Final = "tag:yaml.org,2002:"
 _TAGS: Final = {f"{_TAG}{kind}" for kind in ("str", "int", "float", "bool", "null", "map", "seq")}
-# PyYAML quotes what it found: names of anchors and tags, which a password might look like.
+# PyYAML quotes anchors and tags, which can be passwords.
 _QUOTED: Final = re.compile(r"""'[^']*'|"[^"]*\"""")
 
 
 def load_file(path: Path, duplicates: Duplicates = "refuse", most: int = SETTINGS_BYTES) -> Any:
-    """Return the content of a file of one YAML document; JSON is YAML, too.
+    """Return the content of a file with one YAML or JSON document.
 
     Args:
         path: The file.
@@ -101,7 +101,7 @@ class _Loader(yaml.SafeLoader):
     def __init__(self, text: str, where: str, duplicates: Duplicates) -> None:
         self._where, self._duplicates = where, duplicates
         self._nodes = 0
-        self._heights = [0]  # of the nodes that are being composed: the highest child so far
+        self._heights = [0]  # of the open nodes: that of the highest child so far
         self._open: list[str] = []  # their anchors
         self._anchored: dict[str, tuple[int, int]] = {}  # size and height by anchor
         try:
@@ -131,7 +131,7 @@ class _Loader(yaml.SafeLoader):
             roots: Their roots.
 
         Raises:
-            UnreadableFileError: One holds values that cannot exist.
+            UnreadableFileError: One has a value that cannot exist.
         """
         try:
             yield from map(self.construct_document, roots)
@@ -187,9 +187,9 @@ class _Loader(yaml.SafeLoader):
 
     def _count_alias(self, event: yaml.AliasEvent) -> None:
         if event.anchor in self._open:
-            raise _refused(self._where, event.start_mark, "an alias within what it stands for")
+            raise _refused(self._where, event.start_mark, "an alias within its own anchor")
         if event.anchor not in self._anchored:
-            why = "an alias without its anchor: quote a text that begins with *"
+            why = "an alias without its anchor. Quote a text that starts with *"
             raise _refused(self._where, event.start_mark, why)
         size, height = self._anchored[event.anchor]
         self._count(event, size, height)
@@ -198,14 +198,14 @@ class _Loader(yaml.SafeLoader):
     def _count(self, event: yaml.Event, size: int, height: int) -> None:
         self._nodes += size
         if self._nodes > MOST_NODES:
-            why = f"more than {MOST_NODES:,} values, with those of aliases"
+            why = f"more than {MOST_NODES:,} values, counted with aliases"
             raise _refused(self._where, event.start_mark, why)
         if len(self._heights) + height > DEEPEST + 1:
             raise _refused(self._where, event.start_mark, "nested too deeply")
 
     def _refuse_tag(self, event: Any) -> None:
         if event.tag not in {None, "!", *_TAGS}:
-            why = "a tag: quote a text that begins with !"
+            why = "a tag. Quote a text that starts with !"
             raise _refused(self._where, event.start_mark, why)
 
 

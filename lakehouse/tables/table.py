@@ -1,4 +1,4 @@
-"""Columns and tables as they are declared: plain data, free of any engine."""
+"""Declared columns and tables: plain data without an engine."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -9,13 +9,13 @@ Shelf = Literal["", "windows", "state"]
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column: its name, its Spark SQL type and what it holds.
+    """A column with its Spark SQL type and its meaning.
 
     Attributes:
-        over: How rows of several windows, or of several parts of one window, make one: ``sum``,
-            ``max``, ``min``, ``any``, ``first`` (the value of the first window) or ``mean``
-            (computed again from the sums); empty for keys, by which rows are grouped.
-        nullable: Whether it may be null: of a measure, where it is unknown.
+        over: Aggregate that combines rows of several windows or parts: ``sum``, ``max``, ``min``,
+            ``any``, ``first`` (the value of the first window) or ``mean`` (computed again from the
+            sums). Empty: it is a key, by which rows are grouped.
+        nullable: Whether it can be null. A measure is null if it is unknown.
     """
 
     name: str
@@ -48,13 +48,13 @@ def spark_identifier(*parts: str) -> str:
 
 
 def spark_text(text: str) -> str:
-    """A text as a literal of Spark SQL, in which a backslash escapes."""
+    """Return a text as a literal of Spark SQL, in which a backslash escapes."""
     escaped = text.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"
 
 
 def standard_text(text: str) -> str:
-    """A text as a literal of standard SQL, which DataFusion, DuckDB and Trino read."""
+    """Return a text as a literal of standard SQL (DataFusion, DuckDB, Trino)."""
     return "'" + text.replace("'", "''") + "'"
 
 
@@ -68,12 +68,12 @@ class Table:
         comment: Meaning of a row.
         columns: In the order in which rows are written.
         partition_by: Columns by which its files are partitioned.
-        cluster_by: Columns by which a catalog clusters it instead, where it manages the files.
+        cluster_by: Columns by which a catalog that manages the files clusters it instead.
         sort_by: Columns by which the rows of one commit are sorted, nulls first.
         properties: Delta table properties.
-        shelf: Which schema of a catalog has it: that of its layer, or one beside it for rows of
-            finest windows or for the rollup's own account of its work. Readers of gold then see
-            only tables that are for them. Folders are the same for all.
+        shelf: Schema in a catalog. Empty: the schema of the layer. Tables of windows and of the
+            rollup's state have schemas of their own, so readers of gold find only tables for them.
+            Folders are the same.
     """
 
     layer: str
@@ -88,7 +88,7 @@ class Table:
 
     @property
     def path(self) -> str:
-        """Where the table lies below a path lake."""
+        """Path of the table in a lake."""
         return f"{self.layer}/{self.name}"
 
     @property
@@ -104,7 +104,7 @@ class Table:
 
     @property
     def start(self) -> str:
-        """The column with the start of a row's hour or window; empty: it has none."""
+        """Column with the start of a row's hour or window. Empty: the table has none."""
         return next((c.name for c in self.columns if c in {HOUR, WINDOW_START}), "")
 
     @property
@@ -131,7 +131,7 @@ class Table:
         """Return a text for each declared column that has another type.
 
         Args:
-            types: Types of the columns that there are, by name, as Spark writes types.
+            types: Types of the existing columns by name, in the form of Spark.
         """
         return [
             f"{column.name} is {types[column.name]}, not {column.type}"
@@ -140,17 +140,17 @@ class Table:
         ]
 
     def undeclared(self, names: Iterable[str]) -> list[str]:
-        """Return the names that are not of declared columns, in order of the alphabet."""
+        """Return the names without a declared column, sorted."""
         return sorted(set(names).difference(self.column_names))
 
 
 def required(name: str, type_: str, comment: str, over: str = "") -> Column:
-    """A column that is never null."""
+    """Return a column that is never null."""
     return Column(name, type_, comment, over, nullable=False)
 
 
 def delta_type(type_: Any) -> str:
-    """A type of Delta as the declarations spell it."""
+    """Return a type of Delta in the form of the declarations."""
     if hasattr(type_, "element_type"):
         return f"array<{delta_type(type_.element_type)}>"
     if hasattr(type_, "key_type"):
@@ -163,28 +163,28 @@ def delta_type(type_: Any) -> str:
 
 CLUSTER: Final = required("cluster", "string", "Kafka cluster id")
 SOURCE: Final = required(
-    "source", "string", "source that was read: broker-1, controller-3000, client-x"
+    "source", "string", "name of the source: broker-1, controller-3000, client-x"
 )
 HOUR: Final = required("hour", "timestamp", "start of the hour, UTC")
 WINDOW_START: Final = required("window_start", "timestamp", "start of the window, UTC")
 
 
 GOLD_PROPERTIES: Final = {
-    "delta.enableDeletionVectors": "false",  # any engine may read gold
-    # A rollup every five minutes makes 288 commits a day, each of which removes files. A reader has
-    # a day to finish; jmxlake never reads older versions.
+    "delta.enableDeletionVectors": "false",  # not every engine reads them
+    # A rollup every five minutes makes 288 commits a day, and each removes files. A reader has a
+    # day to finish; jmxlake never reads older versions.
     "delta.logRetentionDuration": "interval 2 days",
     "delta.deletedFileRetentionDuration": "interval 1 days",
     "delta.checkpointInterval": "50",
 }
-"""Delta properties of tables of gold, as each rollup can compute them again."""
+"""Delta properties of tables that a rollup can recompute."""
 
 KEPT_PROPERTIES: Final = {
     **GOLD_PROPERTIES,
     "delta.logRetentionDuration": "interval 30 days",
     "delta.deletedFileRetentionDuration": "interval 30 days",
 }
-"""Those of published statements, which nothing can compute again once bronze is gone."""
+"""Delta properties of published results, which cannot be recomputed without bronze."""
 
 
 def of_gold(
@@ -192,7 +192,7 @@ def of_gold(
     cluster_by: tuple[str, ...] = (), properties: dict[str, str] = GOLD_PROPERTIES,
     shelf: Shelf = "",
 ) -> Table:  # fmt: skip
-    """A table of gold."""
+    """Return a table of gold."""
     return Table(
         "gold", name, comment, columns, partition_by, properties=properties, shelf=shelf,
         cluster_by=cluster_by,

@@ -1,4 +1,4 @@
-"""Conversion of what a file of settings holds into declared types, by msgspec."""
+"""Conversion of the content of a settings file to declared types, with msgspec."""
 
 import difflib
 import functools
@@ -30,7 +30,7 @@ class WrongSettingError(Exception):
 
 
 def wording(expected: str) -> dict[str, str]:
-    """Return ``extra`` of a type's ``msgspec.Meta``: the words for what is expected.
+    """Return ``extra`` of a type's ``msgspec.Meta`` with the words for the expected value.
 
     Args:
         expected: A noun phrase, such as ``a number from 1 to 65535``.
@@ -42,9 +42,9 @@ def convert(content: Any, kind: type[_T], dec_hook: Callable[[type, Any], Any] |
     """Return the content of a file as a declared type.
 
     Args:
-        content: What a strict reader returned.
-        kind: The type, as a rule a msgspec.Struct that forbids unknown fields.
-        dec_hook: Makes values of types that msgspec does not know.
+        content: Result of a strict reader.
+        kind: The type, usually a msgspec.Struct that forbids unknown fields.
+        dec_hook: Converts values of types that msgspec does not support.
 
     Raises:
         WrongSettingError: A setting is wrong.
@@ -61,7 +61,7 @@ def explained(error: msgspec.ValidationError, kind: Any) -> WrongSettingError:
     """Return the error with the key as in the file, the nearest known key, or the choices.
 
     Args:
-        error: What msgspec raised.
+        error: Error of msgspec.
         kind: The type that the content was converted to.
     """
     text, _, place = str(error).partition(" - at ")

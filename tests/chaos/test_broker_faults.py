@@ -31,7 +31,7 @@ from tests.waiting import wait_for
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.waits]
 
 MAX_GAP_US = 2_500_000  # lakehouse.tables.MAX_GAP_INTERVALS of the cadence, a second
 CALM_SECONDS = 4
@@ -262,7 +262,7 @@ AGENT_FAULTS = ("agent killed while hung", "agent killed")
 
 
 @pytest.mark.parametrize("name", [*BROKER_FAULTS, *AGENT_FAULTS])
-def test_no_run_reaches_into_a_fault_beyond_the_last_scrape_s_vouching(
+def test_fault_beyond_longest_gap_has_no_runs(
     story: Story, bronze: duckdb.DuckDBPyConnection, name: str
 ) -> None:
     start, until = surely_unknown(story.faults[name])
@@ -285,7 +285,7 @@ def test_no_run_reaches_into_a_fault_beyond_the_last_scrape_s_vouching(
         ("other cluster", {"refused", "error", "timeout", "down"}),
     ],
 )
-def test_every_attempt_in_a_fault_says_why_it_failed(
+def test_attempt_during_a_fault_has_its_error(
     story: Story, bronze: duckdb.DuckDBPyConnection, name: str, outcomes: set[str], family: str
 ) -> None:
     start, until = surely_unknown(story.faults[name])
@@ -296,7 +296,7 @@ def test_every_attempt_in_a_fault_says_why_it_failed(
 
 
 @pytest.mark.parametrize("family", BEANS)
-def test_seen_and_unseen_add_up_to_the_whole_time_and_only_faults_leave_holes(
+def test_coverage_has_gaps_for_faults_only(
     story: Story, bronze: duckdb.DuckDBPyConnection, family: str
 ) -> None:
     account = spans(bronze, family)
@@ -315,7 +315,7 @@ def test_seen_and_unseen_add_up_to_the_whole_time_and_only_faults_leave_holes(
 
 
 @pytest.mark.parametrize("family", ALWAYS)
-def test_what_is_always_there_was_observed_just_where_scrapes_went_well(
+def test_permanent_series_is_observed_while_scrapes_are_ok(
     bronze: duckdb.DuckDBPyConnection, family: str
 ) -> None:
     rows = bronze.execute(
@@ -325,7 +325,7 @@ def test_what_is_always_there_was_observed_just_where_scrapes_went_well(
     assert union([Span(*row) for row in rows]) == union(well)
 
 
-def test_no_moment_of_a_series_is_told_twice(bronze: duckdb.DuckDBPyConnection) -> None:
+def test_runs_of_a_series_do_not_overlap(bronze: duckdb.DuckDBPyConnection) -> None:
     doubled = bronze.execute(
         """
         SELECT * FROM (
@@ -339,7 +339,7 @@ def test_no_moment_of_a_series_is_told_twice(bronze: duckdb.DuckDBPyConnection) 
     assert doubled == []
 
 
-def test_a_broker_that_stands_in_for_ours_leaves_no_trace(
+def test_foreign_broker_on_the_port_leaves_no_rows(
     story: Story, bronze: duckdb.DuckDBPyConnection
 ) -> None:
     assert bronze.execute("SELECT DISTINCT cluster, source FROM runs").fetchall() == [
@@ -363,7 +363,7 @@ def test_a_broker_that_stands_in_for_ours_leaves_no_trace(
         assert any(refusal in error for error in errors), errors
 
 
-def test_each_return_of_the_broker_and_each_start_of_the_agent_is_an_event(
+def test_broker_return_and_agent_start_are_events(
     bronze: duckdb.DuckDBPyConnection,
 ) -> None:
     found = bronze.execute("SELECT kind, count(*) FROM events GROUP BY kind").fetchall()

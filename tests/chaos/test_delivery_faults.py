@@ -1,6 +1,6 @@
 """The fault matrix of docs/reliability.md: whatever happens, nothing is lost and nothing doubled.
 
-What is staged, and how it is judged, is in demo/chaos; `make bench-delivery` does it for longer.
+What is staged, and how it is judged, is in tests/rig; `make bench-delivery` does it for longer.
 """
 
 from __future__ import annotations
@@ -9,19 +9,21 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from demo.chaos.day import a_day
-from demo.chaos.kills import random_kills
-from demo.chaos.matrix import MATRIX
-from demo.chaos.stage import NotPermittedError, Stage
+from tests.rig.day import a_day
+from tests.rig.kills import random_kills
+from tests.rig.matrix import MATRIX
+from tests.rig.stage import NotPermittedError, Stage
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+pytestmark = pytest.mark.chaos
 
 SEED = 20261121
 
 
 @pytest.mark.parametrize("fault", MATRIX)
-def test_nothing_is_lost_and_nothing_doubled(fault: str, tmp_path: Path) -> None:
+def test_fault_loses_and_doubles_no_sample(fault: str, tmp_path: Path) -> None:
     with Stage(tmp_path / fault, SEED) as stage:
         try:
             outcome = MATRIX[fault](stage)

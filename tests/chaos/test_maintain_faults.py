@@ -17,7 +17,6 @@ import pytest
 import yaml
 from deltalake import DeltaTable
 
-from demo.s3.server import S3Server
 from lakehouse import tables
 from lakehouse.core import delta_rs
 from lakehouse.errors import LakehouseError
@@ -28,11 +27,14 @@ from lakehouse.ops.maintain.service import Maintenance
 from tests import bronze_commits
 from tests.checkpointing import checkpoint
 from tests.lake_builder import BASE
+from tests.rig.s3.server import S3Server
 from tests.waiting import wait_for
 
 if TYPE_CHECKING:
     import datetime as dt
     from collections.abc import Iterator
+
+pytestmark = pytest.mark.chaos
 
 ROOT = Path(__file__).parents[2]
 AGENTS = ("a", "b", "c")
@@ -138,7 +140,7 @@ def test_agents_append_while_two_maintenances_run(lake: Lake) -> None:
         assert {delta.transaction_version(f"{name}/{table.name}") for name in AGENTS} == {COMMITS}
 
 
-def test_killed_at_any_instant_it_loses_nothing_and_goes_on(tmp_path: Path) -> None:
+def test_maintain_killed_at_any_instant_loses_no_row(tmp_path: Path) -> None:
     lake = Lake(str(tmp_path / "lake"), {}, tmp_path / "options.yaml")
     chance = random.Random(7)
     number, table = 0, tables.RUNS
@@ -171,7 +173,7 @@ def test_killed_at_any_instant_it_loses_nothing_and_goes_on(tmp_path: Path) -> N
     assert [*Path(lake.root).glob("bronze/runs/_delta_log/*.checkpoint.parquet")]
 
 
-def test_killed_among_checkpoints_the_table_reads_and_few_are_left_over(lake: Lake) -> None:
+def test_maintain_killed_at_checkpoint_leaves_readable_table(lake: Lake) -> None:
     """A kill leaves at most the checkpoint that it was about to note; the log's age removes it."""
     chance, made = random.Random(11), 0
     bronze_commits.commit_all(lake.root, lake.options, "a", range(1, 4), (tables.RUNS,))
@@ -206,7 +208,7 @@ def test_killed_among_checkpoints_the_table_reads_and_few_are_left_over(lake: La
         assert (found.version(), len(found.file_uris())) == (earlier, min(earlier, 3))
 
 
-def test_storage_that_is_away_is_an_error_and_the_next_round_mends_it(tmp_path: Path) -> None:
+def test_unreachable_storage_fails_one_round_only(tmp_path: Path) -> None:
     with S3Server.start(tmp_path / "s3") as server:
         quick = {**server.options, "max_retries": "1", "retry_timeout": "2s", "timeout": "5s"}
         lake = Lake(server.url("lake/jmx"), server.options, tmp_path / "options.yaml")

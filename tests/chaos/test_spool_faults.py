@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+pytestmark = pytest.mark.chaos
+
 S = 1_000_000
 WINDOW = 60 * S
 T0 = 1_700_000_040 * S
@@ -131,7 +133,7 @@ def test_damage_is_harmless_or_found(
         assert not spool.found, "it is told once"
 
 
-def test_a_crash_while_a_damaged_spool_is_set_aside_brings_nothing_of_it_back(
+def test_crash_while_setting_spool_aside_restores_no_row(
     spools: tuple[list[Path], Content], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """SQLite would replay the old log into the new spool."""
@@ -169,7 +171,7 @@ class FixedClock:
         return 0
 
 
-def test_a_file_that_is_set_aside_never_takes_the_place_of_another(tmp_path: Path) -> None:
+def test_file_set_aside_replaces_no_other(tmp_path: Path) -> None:
     path = tmp_path / "spool.db"
     Spool(path, MIB).close()
     for text in (b"first", b"second", b"third"):
@@ -197,7 +199,7 @@ def test_a_file_of_somebody_else_is_refused_and_left_alone(tmp_path: Path, kind:
     assert not list(tmp_path.glob("*.damaged-*"))
 
 
-def test_a_batch_that_is_damaged_while_the_agent_runs_is_known_by_its_number(
+def test_batch_damaged_at_run_time_is_reported_by_number(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "spool.db"
@@ -213,7 +215,7 @@ def test_a_batch_that_is_damaged_while_the_agent_runs_is_known_by_its_number(
         assert [one.number for one in spool.waiting(MIB)] == [1, 3]
 
 
-def test_what_stood_in_a_torn_tail_is_unknown_and_never_what_was_before(tmp_path: Path) -> None:
+def test_torn_tail_is_unknown_time(tmp_path: Path) -> None:
     alive, torn = tmp_path / "alive", tmp_path / "torn"
     alive.mkdir()
     with Spool(alive / "spool.db", MIB) as spool:
@@ -255,7 +257,7 @@ def fill(path: Path) -> None:
             file.write(bytes(4096))
 
 
-def test_a_full_disk_loses_nothing_that_was_recorded_and_doubles_nothing(tmp_path: Path) -> None:
+def test_full_disk_loses_and_doubles_no_recorded_sample(tmp_path: Path) -> None:
     with mounted(tmp_path / "disk", "size=4m") as disk, Spool(disk / "spool.db", MIB) as spool:
         record = recorder(spool)
         for second in range(0, 60, 10):
@@ -296,7 +298,7 @@ def check_the_gap(spool: Spool, first_refused: int) -> None:
     assert datetime.fromisoformat(event[1]).timestamp() == T0 / S + first_refused
 
 
-def test_writes_that_fail_lose_nothing_that_was_recorded(tmp_path: Path) -> None:
+def test_failed_write_loses_no_recorded_sample(tmp_path: Path) -> None:
     """A kernel limit on file size gives the same SQLite error as a broken disk."""
     with Spool(tmp_path / "spool.db", MIB) as spool:
         record = recorder(spool)
@@ -322,7 +324,7 @@ def no_file_may_grow(beyond: int = 0) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-def test_a_kill_while_the_disk_is_full_leaves_no_sample_under_an_older_value(
+def test_kill_on_full_disk_keeps_no_older_value(
     tmp_path: Path,
 ) -> None:
     alive, killed = tmp_path / "alive", tmp_path / "killed"

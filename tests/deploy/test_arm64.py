@@ -117,7 +117,7 @@ def test_the_agent_starts_and_writes_a_lake_s_tables(
         f"lake: {{path: {tmp_path}/lake}}\nspool: {{path: {tmp_path}/spool.db}}\n"
     )
     checked = run("collector.cli.main", "check", "--config", str(config))
-    assert "(5 tables created)" in checked.stdout, checked.stdout + checked.stderr
+    assert "(6 tables created)" in checked.stdout, checked.stdout + checked.stderr
     assert "ok      spool: " in checked.stdout
     assert "FAILED  jolokia: " in checked.stdout, "nothing listens at port 9"
 

@@ -100,7 +100,7 @@ def test_it_reads_a_real_jvm_and_makes_a_lake(unpacked: Path, tmp_path: Path) ->
         client.wait()
     assert re.search(r"^ok +lake: ", told, re.MULTILINE)
     made = {one.name for one in (tmp_path / "lake/bronze").iterdir()}
-    assert made == {one.name for one in (*tables.BRONZE, tables.METRIC_DEFINITIONS)}
+    assert made == {one.name for one in (*tables.BRONZE, *tables.CATALOGUES)}
 
 
 def test_it_needs_no_library_but_its_own_and_a_few_of_the_host_s(unpacked: Path) -> None:

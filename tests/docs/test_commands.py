@@ -27,7 +27,7 @@ from tests.docs.pages import NOT_HERE, blocks, runnable
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.waits]
 
 ROOT = Path(__file__).parents[2]
 SECONDS = 900
@@ -146,7 +146,7 @@ def followed(reader: Reader) -> str:
 
 def test_quickstart_report_shows_throttled_client(reader: Reader, followed: str) -> None:
     assert "ok      jmx: node 1 of cluster" in followed
-    assert "ok      lake: lake (5 tables created)" in followed
+    assert "ok      lake: lake (6 tables created)" in followed
     assert "MISSING" not in followed
     assert "billing" in followed
     folder = reader.home / "jmxlake-first"

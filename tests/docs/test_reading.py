@@ -19,6 +19,8 @@ from tests.docs.pages import under
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.reads
+
 PAGE: Final = (Path(__file__).parents[2] / "docs" / "reading.md").read_text("utf-8")
 PYTHON: Final = under(PAGE, "python")
 SQL: Final = under(PAGE, "sql")

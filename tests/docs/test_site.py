@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.reads
+
 ROOT = Path(__file__).parents[2]
 LOADS = {
     "script": "src", "img": "src", "iframe": "src", "source": "src", "video": "src",

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.reads]
 
 PAGES = ("index.html", "quickstart.html", "report.html", "reference/metrics.html")
 HOST = re.compile(r"(?:https?:)?//([a-z0-9.-]+\.[a-z]{2,})", re.IGNORECASE)

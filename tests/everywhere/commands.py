@@ -14,10 +14,10 @@ from typing import Any
 
 from click.testing import CliRunner
 
-from bench.spark_processes import bare_environment
 from lakehouse.cli.main import main
 from tests import notebooks
 from tests.everywhere import small_fleet
+from tests.rig.spark_processes import bare_environment
 
 PYTHON = "JMXLAKE_TEST_PYTHON"
 """Environment variable that names another Python for commands: with another client of Spark."""

@@ -17,7 +17,7 @@ from tests import notebooks
 from tests.everywhere import small_fleet
 from tests.everywhere.commands import Here, Jmxlake
 from tests.everywhere.gold_rows import differing, gold_rows
-from tests.everywhere.spark_processes import WORKER_BYTES, ConnectServer
+from tests.rig.connect_server import WORKER_BYTES, ConnectServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

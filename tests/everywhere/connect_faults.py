@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import psutil
 import pytest
 
-from bench.spark_processes import has_python_worker
 from lakehouse.core.lake import Lake
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.rollup import lease
 from tests.everywhere.commands import Jmxlake
 from tests.everywhere.gold_rows import differing, gold_rows
-from tests.everywhere.spark_processes import ConnectServer
+from tests.rig.connect_server import ConnectServer
+from tests.rig.spark_processes import has_python_worker
 from tests.waiting import wait_for
 
 if TYPE_CHECKING:

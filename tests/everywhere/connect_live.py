@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bench.spark_processes import LOOPBACK, bare_environment
 from lakehouse.core.lake import Lake
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.rollup import lease
-from tests.everywhere.spark_processes import ConnectServer
 from tests.lake_builder import Batch
+from tests.rig.connect_server import ConnectServer
+from tests.rig.spark_processes import LOOPBACK, bare_environment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

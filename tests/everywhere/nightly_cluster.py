@@ -16,11 +16,11 @@ import pytest
 
 from bench import rollup_fleet
 from bench.rollup_world import Fleet
-from bench.spark_processes import StandaloneCluster
 from lakehouse import tables
 from tests.everywhere import small_fleet
 from tests.everywhere.commands import Jmxlake
 from tests.everywhere.gold_rows import differing, gold_rows, rows
+from tests.rig.spark_processes import StandaloneCluster
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.spark

@@ -18,13 +18,13 @@ from typing import Any, Final
 import duckdb
 import pytest
 
-from bench.spark_processes import LOOPBACK, conf_folder, settings
 from demo.ports import free_ports
 from lakehouse.core.lake import Lake
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.rollup import lease
 from tests.everywhere.commands import Jmxlake
 from tests.everywhere.gold_rows import differing, gold_rows
+from tests.rig.spark_processes import LOOPBACK, conf_folder, settings
 
 pytestmark = pytest.mark.spark
 

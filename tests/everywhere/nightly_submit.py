@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from bench.spark_processes import HOME, LOOPBACK, StandaloneCluster, bare_environment
 from demo.jars import delta_jars
 from tests.docs.test_spark_cluster import SUBMITTED
 from tests.everywhere.gold_rows import differing, gold_rows
+from tests.rig.spark_processes import HOME, LOOPBACK, StandaloneCluster, bare_environment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

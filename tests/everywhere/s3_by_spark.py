@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING, Any
 import psutil
 import pytest
 
-from bench.spark_processes import has_python_worker
 from collector.delivery.delivery import Delivery
 from collector.encoding.bronze_rows import Batch
 from collector.spool.spool import Spool
 from demo.jars import delta_jars, s3_jars
-from demo.s3.server import S3Server
 from lakehouse import tables
 from lakehouse.core.spark_session import JARS_SETTING
 from tests.everywhere import small_fleet
 from tests.everywhere.commands import Jmxlake
 from tests.everywhere.gold_rows import differing, gold_rows
+from tests.rig.s3.server import S3Server
+from tests.rig.spark_processes import has_python_worker
 from tests.waiting import wait_for
 
 if TYPE_CHECKING:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from duckdb import DuckDBPyConnection
 
+pytestmark = pytest.mark.reads
+
 TOLD = read()
 DATASETS = datasets(TOLD)
 DRAWN = [one for one in widgets(TOLD) if any("fields" in q for q in one.queries.values())]

@@ -19,8 +19,8 @@ from lakehouse import tables
 from lakehouse.ops.views import render
 from tests.everywhere.commands import Here, Jmxlake
 from tests.everywhere.gold_rows import differing, gold_rows
-from tests.everywhere.spark_processes import WORKER_BYTES
 from tests.everywhere.unity_server import UnityServer
+from tests.rig.connect_server import WORKER_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

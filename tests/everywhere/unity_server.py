@@ -16,11 +16,11 @@ from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from cryptography.hazmat.primitives.serialization import load_der_private_key
 
-from bench.spark_processes import LOOPBACK, SparkProcesses, conf_folder, settings
 from demo.jars import unity_jars
 from demo.java import java_command
 from demo.ports import free_ports
-from tests.everywhere.spark_processes import ConnectServer
+from tests.rig.connect_server import ConnectServer
+from tests.rig.spark_processes import LOOPBACK, SparkProcesses, conf_folder, settings
 
 _MAIN = Path(__file__).with_name("UnityOnLoopback.java")
 _PROPERTIES = """server.authorization=enable

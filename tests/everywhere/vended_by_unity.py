@@ -15,11 +15,11 @@ from deltalake import DeltaTable
 from collector.config.schema import Lake, UnityCatalog
 from collector.delivery.storage_options import of_lake
 from collector.errors import LakeError
-from demo.s3.server import REGION, S3Server
 from lakehouse import tables
 from tests.everywhere import small_fleet
 from tests.everywhere.s3_by_spark import deliver
 from tests.everywhere.unity_server import UnityServer
+from tests.rig.s3.server import REGION, S3Server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -71,7 +71,7 @@ def _keys(text: str) -> set[str]:
     return {part.split("=")[0] for part in text.split()}
 
 
-def test_it_dumps_no_core_and_takes_no_javaagent_of_the_host(
+def test_agent_dumps_no_core_and_ignores_host_javaagent(
     settings: dict[str, Any], tmp_path: Path
 ) -> None:
     host = {"JAVA_TOOL_OPTIONS": "-javaagent:/none.jar", "_JAVA_OPTIONS": "-Xmx1k"}
@@ -82,9 +82,7 @@ def test_it_dumps_no_core_and_takes_no_javaagent_of_the_host(
         assert "Picked up" not in agent.log.read_text()
 
 
-def test_threads_and_a_bundle_without_secrets_are_there_for_who_helps(
-    settings: dict[str, Any], tmp_path: Path
-) -> None:
+def test_support_bundle_has_threads_and_no_secret(settings: dict[str, Any], tmp_path: Path) -> None:
     with RunningAgent(settings, tmp_path) as agent:
         agent.wait_ready()
         bundle = tmp_path / "bundle.tar.gz"

@@ -78,20 +78,22 @@ def assert_one_line(ran: subprocess.CompletedProcess[str], *parts: str, code: in
     assert line is not None, said
 
 
-def test_check_says_what_works(settings: dict[str, Any], tmp_path: Path, cluster: Cluster) -> None:
+def test_check_lists_working_parts(
+    settings: dict[str, Any], tmp_path: Path, cluster: Cluster
+) -> None:
     ran = call(settings, tmp_path, "check")
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert f"jmx: node 1 of cluster {cluster.id}, Kafka 4.3.1" in ran.stdout
     assert f"admin: cluster {cluster.id}, with broker 1" in ran.stdout
     assert f"spool: {tmp_path / 'spool.db'}, " in ran.stdout
-    assert re.search(r"ok +lake: .+ \(5 tables created\)", ran.stdout)
+    assert re.search(r"ok +lake: .+ \(6 tables created\)", ran.stdout)
     assert re.search(r"kafka\.broker\.led_partitions +1\n", ran.stdout)
     assert re.search(r"kafka\.partition\.upload_tier_lag +absent +a draft", ran.stdout)
     assert "MISSING" not in ran.stdout
     assert "WARN" not in ran.stdout
 
 
-def test_check_compares_how_late_beans_are_with_the_brokers_settings(
+def test_check_compares_bean_delays_with_broker_settings(
     settings: dict[str, Any], tmp_path: Path
 ) -> None:
     """The demo's brokers remember four seconds, and write their lags every second."""
@@ -111,7 +113,7 @@ def test_check_of_a_controller_misses_nothing(cluster: Cluster, tmp_path: Path) 
     assert "kafka.controller.offline_partitions" in found
 
 
-def test_check_says_which_bean_is_missing(settings: dict[str, Any], tmp_path: Path) -> None:
+def test_check_names_missing_bean(settings: dict[str, Any], tmp_path: Path) -> None:
     own = tmp_path / "catalogue"
     own.mkdir()
     (own / "own.yaml").write_text(
@@ -154,7 +156,7 @@ def test_a_wrong_password_is_never_shown(settings: dict[str, Any], tmp_path: Pat
     assert "hunter2" not in ran.stdout + ran.stderr
 
 
-def test_another_broker_than_expected(settings: dict[str, Any], tmp_path: Path) -> None:
+def test_check_unexpected_broker_fails(settings: dict[str, Any], tmp_path: Path) -> None:
     settings["source"]["node"] = 2
     assert_one_line(call(settings, tmp_path, "check"), "jmx:", "2")
     settings["source"]["node"] = 9
@@ -167,7 +169,7 @@ def test_a_lake_that_cannot_be_written(settings: dict[str, Any], tmp_path: Path)
     assert_one_line(call(settings, tmp_path, "check"), "lake table", "check lake.path")
 
 
-def test_a_table_of_another_schema(settings: dict[str, Any], tmp_path: Path) -> None:
+def test_check_table_with_other_schema_fails(settings: dict[str, Any], tmp_path: Path) -> None:
     schema = Schema([Field("x", PrimitiveType("string"))])
     DeltaTable.create(f"{tmp_path}/lake/bronze/runs", schema=schema)
     assert_one_line(call(settings, tmp_path, "check"), "bronze/runs", "with other columns")
@@ -179,7 +181,7 @@ def test_an_unknown_key(settings: dict[str, Any], tmp_path: Path) -> None:
     assert_one_line(ran, "spol: unknown key; did you mean 'spool'?", code=78)
 
 
-def test_once_prints_what_is_not_zero(settings: dict[str, Any], tmp_path: Path) -> None:
+def test_once_prints_values_above_zero(settings: dict[str, Any], tmp_path: Path) -> None:
     ran = call(settings, tmp_path, "scrape")
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert re.search(r"^min_isr +ok, ", ran.stdout, re.MULTILINE)
@@ -200,9 +202,7 @@ def test_once_as_json_is_a_line_for_every_value(settings: dict[str, Any], tmp_pa
     assert log["value"] >= 1
 
 
-def test_once_as_json_says_which_family_could_not_be_read_and_why(
-    settings: dict[str, Any], tmp_path: Path
-) -> None:
+def test_once_json_has_failed_family_and_reason(settings: dict[str, Any], tmp_path: Path) -> None:
     settings["source"]["jmx"]["port"] = free_ports(1)[0]
     ran = call(settings, tmp_path, "scrape", "--json")
     rows = [json.loads(line) for line in ran.stdout.splitlines()]

@@ -61,9 +61,7 @@ def jmx_connections(agent: RunningAgent) -> set[int]:
     }
 
 
-def test_a_reload_loses_and_doubles_no_time_and_keeps_connections(
-    settings: dict[str, Any], tmp_path: Path
-) -> None:
+def test_reload_keeps_time_and_connections(settings: dict[str, Any], tmp_path: Path) -> None:
     settings["families"]["min_isr"]["interval"] = "8s"  # an older answer would leave a gap
     own = tmp_path / "catalogue"
     own.mkdir()
@@ -142,7 +140,7 @@ def assert_time_is_whole(lake: Path) -> None:
     assert sum(end - start for start, end in runs) == runs[-1][1] - runs[0][0]
 
 
-def test_an_agent_without_broker_and_lake_is_alive_and_says_what_is_missing(
+def test_agent_without_broker_and_lake_is_alive_not_ready(
     settings: dict[str, Any], tmp_path: Path
 ) -> None:
     settings["source"]["jmx"]["port"] = free_ports(1)[0]
@@ -162,7 +160,7 @@ def test_an_agent_without_broker_and_lake_is_alive_and_says_what_is_missing(
         assert agent.stop() == 0
 
 
-def test_a_health_port_that_is_taken_ends_the_agent_with_one_line(
+def test_taken_health_port_ends_agent_with_one_line(
     settings: dict[str, Any], tmp_path: Path, cluster: Cluster
 ) -> None:
     settings["health"]["port"] = cluster.brokers[0].jmx_port

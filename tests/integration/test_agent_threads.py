@@ -181,7 +181,7 @@ def spool(tmp_path: Path) -> Iterator[Spool]:
         yield spool
 
 
-def test_a_spool_that_cannot_be_written_keeps_nobody_from_starting_or_saying_farewell(
+def test_unwritable_spool_stops_neither_start_nor_end(
     spool: Spool,
 ) -> None:
     stage = Stage(spool)
@@ -284,7 +284,7 @@ def test_a_lake_that_is_away_is_one_line_until_it_is_back(
     assert sum(row[7] for row in stage.rows("scrapes")) >= 3
 
 
-def test_its_start_says_version_configuration_and_catalogue(spool: Spool) -> None:
+def test_start_logs_version_configuration_and_catalogue(spool: Spool) -> None:
     with Stage(spool) as stage:
         stage.await_asked(1)
     (event,) = stage.rows("events")
@@ -316,7 +316,7 @@ def test_at_its_end_it_waits_for_no_source_that_hangs(spool: Spool) -> None:
         stage.sources[0].hangs.set()
 
 
-def test_a_reload_that_cannot_be_kept_is_refused_and_the_agent_goes_on(
+def test_reload_that_cannot_be_kept_is_refused(
     spool: Spool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def full(*_: object) -> None:
@@ -339,7 +339,7 @@ def test_a_reload_that_cannot_be_kept_is_refused_and_the_agent_goes_on(
     assert registry.get_sample_value("jmxlake_agent_reload_failures_total") == 2
 
 
-def test_a_family_of_too_many_rows_is_read_less_often_and_an_event_says_so(spool: Spool) -> None:
+def test_family_above_row_limit_is_coarsened_with_an_event(spool: Spool) -> None:
     limits = Limits(window_rows=0, memory=Size("1024GiB"))
     with Stage(spool, window_us=5 * S, limits=limits) as stage:
         stats = stage.agent.stats

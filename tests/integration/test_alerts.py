@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     import duckdb
 
+pytestmark = pytest.mark.reads
+
 ALERTS: Final = read()["resources"]["alerts"]
 HOURS: Final = 9
 END: Final = HOURS * 3600
@@ -98,7 +100,7 @@ def _fires(connection: duckdb.DuckDBPyConnection, alert: dict[str, Any]) -> bool
         "a topic was bad", "a topic was bad and is not any more",
     ],
 )  # fmt: skip
-def test_they_fire_when_they_should_and_not_otherwise(
+def test_alert_fires_on_its_condition_only(
     told: Lake, minutes: int, wanted: set[str], lake: Callable[[Lake], Path]
 ) -> None:
     now = f"TIMESTAMPTZ '{_iso(END + 60 * minutes)}'"

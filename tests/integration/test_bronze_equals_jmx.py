@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collector.catalogue import Metric
     from demo.node import Node
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.waits]
 
 _COMPARED = INTERVALS.keys() - {"requests"}  # brokers and agents ask one another all the time
 _READINGS = 6

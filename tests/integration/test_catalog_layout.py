@@ -59,7 +59,7 @@ def lags(*hours: int) -> Relation:
     return select(rows)
 
 
-def test_a_catalog_clusters_its_own_tables_and_lays_out_external_ones_as_a_path_does(
+def test_catalog_clusters_managed_tables_only(
     spark: SparkSession, engine: SparkEngine, tmp_path: Path
 ) -> None:
     for table in CREATED:
@@ -79,7 +79,7 @@ def test_a_catalog_clusters_its_own_tables_and_lays_out_external_ones_as_a_path_
         assert found["location"] == f"file:{tmp_path}/{table.name}"
 
 
-def test_a_clustered_table_is_written_by_hours_tidied_made_again_and_read_by_delta_rs(
+def test_clustered_table_is_written_compacted_and_readable(
     spark: SparkSession, engine: SparkEngine
 ) -> None:
     engine.define(tables.LAGS)

@@ -81,7 +81,7 @@ def wanted(role: str, version: str) -> set[str]:
     }
 
 
-def test_what_should_be_on_the_demos_kafka_is_there(cluster: Cluster) -> None:
+def test_expected_beans_of_the_demo_exist(cluster: Cluster) -> None:
     create_assigned(cluster, "catalogue", [[1]], **TIERED)
     for node in (cluster.nodes[1], cluster.controller):
         source, role = open_source(cluster, node), node.plan.role

@@ -106,7 +106,7 @@ def test_a_topic_that_comes_and_goes_shows_at_once(cluster: Cluster, source: Jmx
     wait_for(lambda: led(source, "comes-and-goes") == set(), 60)
 
 
-def test_more_beans_at_once_than_notifications_are_kept_are_all_found(
+def test_census_finds_more_beans_than_kept_notifications(
     cluster: Cluster, source: JmxSource
 ) -> None:
     # A partition brings a dozen beans: more than the 1,000 that a JVM keeps to be told.
@@ -116,9 +116,7 @@ def test_more_beans_at_once_than_notifications_are_kept_are_all_found(
     wait_for(lambda: led(source, "many") == set(), 60)
 
 
-def test_leaders_that_change_places_show_although_their_number_stays(
-    cluster: Cluster, source: JmxSource
-) -> None:
+def test_census_sees_swapped_leaders_of_equal_number(cluster: Cluster, source: JmxSource) -> None:
     create_assigned(cluster, "swapped", [[1, 2], [2, 1]])
     wait_for(lambda: led(source, "swapped") == {("swapped", 0)}, 60)
     before = leads(source)

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from collector.catalogue import Family
     from collector.model import Source
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.waits]
 
 CATALOGUE = catalogue.load()
 PATIENCE = Duration("30s")  # on a busy machine a first answer takes seconds
@@ -168,14 +168,14 @@ def test_throttled_jvms_are_read_over_jmx_and_by_attaching(
         source.close()
 
 
-def test_a_client_whose_cluster_is_not_configured_is_refused(client_jvm: ClientJvm) -> None:
+def test_client_of_unconfigured_cluster_is_refused(client_jvm: ClientJvm) -> None:
     source = JmxSource(Expected("client", "billing"), Jmx(client_jvm.port, timeout=PATIENCE))
     with pytest.raises(IdentityError, match="has no cluster id; set source"):
         source.identify()
     source.close()
 
 
-def test_librdkafka_tells_of_the_throttling_that_the_broker_tells_of(
+def test_librdkafka_throttling_equals_the_brokers(
     cluster: Cluster, broker: JmxSource, tmp_path: Path
 ) -> None:
     file = tmp_path / "statistics"
@@ -203,9 +203,7 @@ def test_librdkafka_tells_of_the_throttling_that_the_broker_tells_of(
     source.close()
 
 
-def test_a_client_id_that_breaks_librdkafkas_json_is_told_as_garbage(
-    cluster: Cluster, tmp_path: Path
-) -> None:
+def test_client_id_breaking_librdkafka_json_is_garbage(cluster: Cluster, tmp_path: Path) -> None:
     file = tmp_path / "statistics"
     client = librdkafka(cluster, 'quo"ted', file)
     wait_for(lambda: client.poll(0.1) >= 0 and file.exists(), 60)
@@ -232,7 +230,7 @@ def librdkafka(cluster: Cluster, name: str, file: Path) -> Producer:
     )
 
 
-def test_odd_names_of_real_clients_reach_delta_bit_for_bit_or_are_counted(
+def test_odd_client_names_reach_delta_or_are_counted(
     cluster: Cluster, broker: JmxSource, tmp_path: Path
 ) -> None:
     # Half a surrogate pair cannot be sent; a JVM may have one in its own beans, see above.

@@ -57,7 +57,7 @@ def processes_with(text):
     ]
 
 
-def test_starts_with_three_brokers_and_says_what_agents_need(cluster):
+def test_cluster_starts_with_three_brokers_and_addresses(cluster):
     metadata = cluster.admin().list_topics(timeout=60)
 
     assert sorted(metadata.brokers) == [1, 2, 3]
@@ -98,7 +98,7 @@ def test_every_port_is_on_loopback_only(cluster):
 
 
 @pytest.mark.parametrize(("password", "arrives"), [("alice-secret", True), ("wrong", False)])
-def test_sasl_lets_in_who_knows_the_password(cluster, password, arrives):
+def test_sasl_accepts_the_right_password_only(cluster, password, arrives):
     client = producer(
         cluster.sasl_bootstrap,
         "sasl-test",
@@ -115,7 +115,7 @@ def test_sasl_lets_in_who_knows_the_password(cluster, password, arrives):
             client.list_topics(timeout=3)
 
 
-def test_killed_broker_comes_back_and_the_metadata_log_tells_when_it_was_missed(cluster):
+def test_killed_broker_returns_and_its_absence_is_logged(cluster):
     create_assigned(cluster, "missed", [[1, 2]], min_insync_replicas="2")
     create_assigned(cluster, "alone", [[2]])
     wait_for(lambda: replicas_in_sync(cluster, "missed") == 2, 30)
@@ -143,7 +143,7 @@ def test_killed_broker_comes_back_and_the_metadata_log_tells_when_it_was_missed(
     assert not [fact for fact in truth["under_min_isr"] if fact["topic"] == "alone"]
 
 
-def test_paused_broker_stands_still_until_it_is_resumed(cluster):
+def test_paused_broker_is_silent_until_resumed(cluster):
     node = cluster.nodes[3]
 
     node.pause()
@@ -193,7 +193,7 @@ def test_interrupted_demo_leaves_no_process_behind(tmp_path):
     assert processes_with(str(folder)) == []
 
 
-def test_node_that_cannot_start_is_told_with_the_end_of_its_log(tmp_path):
+def test_failed_node_start_shows_the_end_of_its_log(tmp_path):
     with pytest.raises(DemoError, match=r"(?s)broker-1 .*num\.io\.threads"):
         Cluster.start(tmp_path / "cluster", brokers=1, extra={"num.io.threads": "none"})
 

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from confluent_kafka.admin import AdminClient
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.waits]
 
 SECOND: Final = 1_000_000
 ADMIN: Final = ("partitions", "offsets", "tiered_offsets", "quota_limits", "topology")
@@ -190,7 +190,7 @@ def test_check_needs_no_jvm_to_read(
     assert "kafka.cluster.node.fenced" not in ran.stdout, "no broker is expected to be read"
 
 
-def test_once_reads_what_every_broker_leads(settings: dict[str, Any], tmp_path: Path) -> None:
+def test_once_reads_partitions_of_every_leader(settings: dict[str, Any], tmp_path: Path) -> None:
     ran = call(settings, tmp_path, "scrape", "--json")
     assert ran.returncode == 0, ran.stdout + ran.stderr
     rows = [json.loads(line) for line in ran.stdout.splitlines()]
@@ -204,7 +204,7 @@ def test_once_reads_what_every_broker_leads(settings: dict[str, Any], tmp_path: 
     assert values["kafka.group.lag", "read", None] >= 10
 
 
-def test_top_knows_how_many_have_no_leader(settings: dict[str, Any], tmp_path: Path) -> None:
+def test_top_counts_partitions_without_leader(settings: dict[str, Any], tmp_path: Path) -> None:
     ran = call(settings, tmp_path, "top", "-n", "1")
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "no leader 0   under min ISR 0" in ran.stdout, ran.stdout
@@ -229,7 +229,7 @@ sasl.client.callback.handler.class={handler}
          "only classes of Kafka and"),
     ],
 )  # fmt: skip
-def test_the_login_of_msk_is_the_one_that_aws_makes_and_off_by_default(
+def test_msk_login_is_that_of_aws_and_off_by_default(
     settings: dict[str, Any], cluster: Cluster, tmp_path: Path, handler: str, said: str,
     *, with_jar: bool,
 ) -> None:  # fmt: skip
@@ -256,7 +256,7 @@ def test_a_jar_that_is_not_there_is_a_wrong_configuration(
     assert f"admin.iam_jar: {tmp_path}/none.jar does not exist" in ran.stderr
 
 
-def test_a_request_that_the_cluster_does_not_have_is_a_line_and_no_more(cluster: Cluster) -> None:
+def test_unsupported_request_is_one_line(cluster: Cluster) -> None:
     """A fake refuses the quotas with Java's own exception, as Kafka's client does it."""
     jvm.start(cluster.libs, timeout_seconds=30)
     connection = connect(cluster.bootstrap, None, 20)
@@ -282,7 +282,7 @@ def _refused() -> Any:
     return future
 
 
-def test_under_min_isr_and_without_a_leader_as_another_client_saw_it(story: Story) -> None:
+def test_min_isr_and_leaders_equal_a_second_client(story: Story) -> None:
     topics = {row["topic"]: row for row in story.facts["min_isr"]["topics"]}
     partitions = {
         (row["topic"], row["partition"]): row for row in story.facts["min_isr"]["partitions"]
@@ -320,14 +320,14 @@ def test_lag_and_loss_of_a_group(story: Story) -> None:
     assert lag["unknown_us"] < 30 * SECOND, "no broker beside is waited for"
 
 
-def test_who_is_expected_is_the_one_agent(story: Story) -> None:
+def test_expected_source_is_the_single_agent(story: Story) -> None:
     rows = story.facts["coverage"]["sources"]
     assert {row["source"] for row in rows} == {"cluster-all"}
     assert {row["family"] for row in rows} == set(ADMIN)
     assert story.facts["coverage"]["percent"] > 50
 
 
-def test_what_only_beans_answer_is_said_to_be_unknown(story: Story) -> None:
+def test_questions_for_beans_only_are_unknown(story: Story) -> None:
     page = page_reader.read(render(story.facts))
     lines = {
         fold.one("div").attributes["id"]: fold.one("summary").text for fold in page.all("details")

@@ -24,6 +24,8 @@ from tests.lake_builder import BASE, CLUSTER, micros
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.reads
+
 SECOND: Final = 1_000_000
 WINDOW: Final = 300
 PERIOD: Final = Period(BASE, BASE + dt.timedelta(seconds=2 * WINDOW))
@@ -64,7 +66,7 @@ def gold_of(root: Path) -> Gold:
     return Gold(LocalEngine(Lake(str(root))), CLUSTER, PERIOD, WINDOW, groups, now_us)
 
 
-def test_the_most_of_the_period_and_what_was_seen_last(tmp_path: Path) -> None:
+def test_lag_has_period_maximum_and_last_value(tmp_path: Path) -> None:
     late = {"records_max": 12.0, "seconds_low_max": 60.0, "seconds_high_max": 120.0}
     (row,) = (
         found(
@@ -87,7 +89,7 @@ def test_the_most_of_the_period_and_what_was_seen_last(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("high", "bound"), [(75.0, None), (60.0, 60.0), (None, None)])
-def test_an_age_that_nothing_bounds_has_no_upper_bound(
+def test_unbounded_age_has_no_upper_bound(
     tmp_path: Path, high: float | None, bound: float | None
 ) -> None:
     """It was an hour late, and at some other time 75 seconds at most."""
@@ -140,7 +142,7 @@ def test_a_partition_far_behind_has_all_its_stretches(tmp_path: Path) -> None:
 
 @pytest.mark.edge(7)
 @pytest.mark.parametrize(("seen", "is_bounded"), [(300, True), (299, False), (10, False)])
-def test_consumer_lag_beside_unknown_time_most_is_a_low_bound(
+def test_lag_maximum_with_unknown_time_is_a_low_bound(
     tmp_path: Path, seen: int, *, is_bounded: bool
 ) -> None:
     late = {"records_max": 256.0, "seconds_low_max": 20.0, "seconds_high_max": 30.0}
@@ -153,5 +155,5 @@ def test_consumer_lag_beside_unknown_time_most_is_a_low_bound(
     assert partition.records_high == (11_996.0 if is_bounded else None)
 
 
-def test_where_no_lag_was_read_it_is_not_known(tmp_path: Path) -> None:
+def test_unread_lag_is_null(tmp_path: Path) -> None:
     assert found(tmp_path) == ConsumerLag(None, None, None)

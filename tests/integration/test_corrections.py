@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from lakehouse.engines.engine import Engine
     from lakehouse.slo.sla_statement import Statement
 
+pytestmark = pytest.mark.reads
+
 engine = test_objectives.engine
 OTHER = replace(PLAIN, name="month")
 
@@ -135,7 +137,7 @@ def test_a_cluster_and_each_partition_have_an_agreed_figure_too(whole: Engine):
     assert each["plain", "young"].agreed is None
 
 
-def test_the_facts_have_both_verdicts_and_who_approved(whole: Engine):
+def test_correction_shows_both_verdicts_and_approver(whole: Engine):
     bad = [row[0] for row in ROWS["old"] if row[0] >= START and row[2]]
     every = tuple(correction(at, at + WINDOW, names={"topic": "old"}) for at in bad)
     target = replace(PLAIN, target=0.9995)
@@ -198,7 +200,7 @@ def statements(engine: Engine) -> list[dict[str, Any]]:
         (["start: {start}", "end: {start}, ticket: 4"], ["2:5: ", "3:5: "]),
     ],
 )  # fmt: skip
-def test_a_wrong_correction_is_one_line_and_nothing_is_published(
+def test_wrong_correction_publishes_no_result(
     engine: Engine, tmp_path: Path, entries: list[str], wanted: list[str]
 ):
     before = statements(engine)
@@ -218,7 +220,7 @@ def test_two_that_share_no_subject_do_not_overlap(whole: Engine, tmp_path: Path)
     assert code == 0, lines
 
 
-def test_one_in_a_published_week_is_a_further_statement(whole: Engine, tmp_path: Path):
+def test_correction_of_published_week_adds_a_statement(whole: Engine, tmp_path: Path):
     published = CliRunner().invoke(main, ["slo", "publish", *of(whole, tmp_path)])
     assert published.exit_code == 0, published.output
     first = {(row["objective"], row["topic"]): row for row in statements(whole)}

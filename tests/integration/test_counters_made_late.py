@@ -137,7 +137,7 @@ def read(engine: Engine, *objectives: Objective, **more: object) -> dict[tuple, 
     return {(one.objective.name, one.subject.topic): one for one in found}
 
 
-def test_one_error_in_four_million_is_one_error(engine: Engine) -> None:
+def test_single_error_in_four_million_counts_as_one(engine: Engine) -> None:
     one = read(engine, objective("reads", LAZY))["reads", "orders"]
     assert one.counts is not None
     assert one.counts.total == 2_800.0 * (5 * 288 - 10)
@@ -146,7 +146,7 @@ def test_one_error_in_four_million_is_one_error(engine: Engine) -> None:
     assert one.attainment == pytest.approx(1 - 1 / one.counts.total, abs=1e-6)
 
 
-def test_what_was_read_without_an_event_is_good(engine: Engine) -> None:
+def test_observed_time_without_event_is_good(engine: Engine) -> None:
     hours = Slices(12 * WINDOW, 0.9)
     found = read(engine, objective("by-hour", LAZY, hours))
     one = found["by-hour", "orders"]
@@ -165,7 +165,7 @@ def test_a_topic_without_any_event_has_no_share(engine: Engine) -> None:
     assert one.verdict == "no_data"
 
 
-def test_counters_of_which_the_catalogue_knows_nothing_are_seen_by_their_own_rows(
+def test_unknown_counter_is_observed_by_its_own_rows(
     engine: Engine,
 ) -> None:
     one = read(engine, objective("own", OWN))["own", "orders"]
@@ -174,7 +174,7 @@ def test_counters_of_which_the_catalogue_knows_nothing_are_seen_by_their_own_row
     assert one.verdict == "uncertain"
 
 
-def test_maintenance_is_left_out_of_time_without_a_counter_as_well(engine: Engine) -> None:
+def test_maintenance_is_excluded_without_a_counter(engine: Engine) -> None:
     planned = (Maintenance(SATURDAY, SATURDAY + DAY, "disks", {"topic": ("orders",)}),)
     one = read(engine, objective("reads", LAZY), maintenance=planned)["reads", "orders"].without
     assert one is not None

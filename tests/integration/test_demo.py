@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from tests.oracle.plain import Rows
 
-pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.waits]
 
 _SECONDS = 3_600
 _WINDOW_US = window_seconds(WINDOW) * 1_000_000
@@ -145,7 +145,7 @@ def test_any_under_min_isr_per_topic(
             assert not row["any_us"], topic
 
 
-def test_the_leaderless_topic_is_unavailable_though_no_broker_reports_it(
+def test_leaderless_topic_without_reporter_is_unavailable(
     report: Any, truth: Any, slowest_us: dict[str, int], heard_us: int, demo: Path
 ) -> None:
     spans = by_key(truth["leaderless"], "topic", "partition")
@@ -219,7 +219,7 @@ def test_a_copy_quota_held_its_brokers_back_while_it_was_set(report: Any, truth:
     assert {row["copies_failed"] for row in rows.values()} == {0}
 
 
-def test_a_topic_has_on_disks_what_its_files_have(demo: Path, report: Any) -> None:
+def test_topic_size_equals_its_files(demo: Path, report: Any) -> None:
     """To the byte: nothing was written to invoices in the demo's last windows."""
     files = [*demo.glob("cluster/broker-*/data/**/invoices-*/*.log")]
     assert len({file.parent for file in files}) == 6, "two partitions on three brokers"
@@ -271,7 +271,7 @@ def test_remote_reads_were_counted(report: Any, truth: Any) -> None:
     assert rows["events.tiered"]["bytes"] > truth["remote_reads"][0]["bytes"] * 0.5
 
 
-def test_the_page_tells_the_same(demo: Path) -> None:
+def test_page_has_the_figures_of_the_facts(demo: Path) -> None:
     page = (demo / "report.html").read_text()
     for name in ("orders", "audit", "alice", "billing-etl", "events.tiered", "slow-readers"):
         assert name in page
@@ -291,13 +291,13 @@ def test_gold_equals_plain_python(demo: Path, by_python: dict[str, Rows], name: 
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
-def test_what_the_demos_own_clients_counted(report: Any, truth: Any, question: str) -> None:
+def test_figures_equal_the_counts_of_the_clients(report: Any, truth: Any, question: str) -> None:
     figures = list(QUESTIONS[question](truth, report))
     assert len(figures) >= 3
     assert [one for one in figures if not one.holds] == []
 
 
-def test_nothing_was_rejected(report: Any) -> None:
+def test_demo_has_no_rejected_rows(report: Any) -> None:
     assert report["rejected"] == 0
 
 

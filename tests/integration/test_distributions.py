@@ -160,9 +160,7 @@ def test_percentiles_of_any_span_are_those_of_all_its_time(spark: SparkSession, 
         assert (metric, found) == (TEMPERATURE, wanted), share
 
 
-def test_a_topic_has_the_total_of_its_brokers_and_a_client_the_time_of_each(
-    spark: SparkSession, gold: lakes.Lake
-):
+def test_topic_sums_brokers_and_client_has_time_of_each(spark: SparkSession, gold: lakes.Lake):
     lag = rows(spark, gold, tables.DISTRIBUTIONS, f"metric = '{LAG}'")
     assert buckets(lag) == expected((1000.0, 100), (500.0, 200))
     assert {(row.topic, row.source) for row in lag} == {("t", None)}, "what is over the cap is out"
@@ -176,7 +174,7 @@ def test_partitions_count_each_and_a_contested_one_once(spark: SparkSession, gol
     assert buckets(depth) == expected((0.0, 900), (7.0, 300))
 
 
-def test_only_what_was_asked_for_has_a_distribution(spark: SparkSession, gold: lakes.Lake):
+def test_distributions_are_of_configured_metrics_only(spark: SparkSession, gold: lakes.Lake):
     told = table_of(spark, gold, tables.DISTRIBUTIONS).select("metric").distinct().collect()
     assert {row.metric for row in told} == {TEMPERATURE, LAG, THROTTLE, DEPTH}
 

@@ -17,7 +17,6 @@ from deltalake import DeltaTable, write_deltalake
 from collector.delivery import arrow
 from collector.delivery.arrow import to_arrow
 from collector.delivery.bronze_table import BronzeTable
-from demo.s3.server import S3Server
 from lakehouse import tables
 from lakehouse.cli.main import main
 from lakehouse.core import delta_rs
@@ -26,11 +25,14 @@ from lakehouse.ops.doctor.all_checks import Diagnosis
 from lakehouse.ops.doctor.finding import LATE
 from tests import bronze_commits, gold_builder
 from tests.lake_builder import BASE, CLUSTER, Batch, micros
+from tests.rig.s3.server import S3Server
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from click.testing import Result
+
+pytestmark = pytest.mark.reads
 
 HOUR = 3600.0
 SPAN = 6 * HOUR
@@ -116,7 +118,7 @@ def lake(tmp_path: Path) -> Lake:
     return made
 
 
-def test_of_a_lake_that_is_well_nothing_is_told(lake: Lake) -> None:
+def test_healthy_lake_has_no_findings(lake: Lake) -> None:
     lake.subjects("broker-1", "broker-2", "broker-3", "controller-9")
     seen = lake.look()
     assert seen.findings == []
@@ -128,14 +130,14 @@ def test_of_a_lake_that_is_well_nothing_is_told(lake: Lake) -> None:
     }
 
 
-def test_nothing_is_changed_by_looking(lake: Lake) -> None:
+def test_doctor_changes_no_file(lake: Lake) -> None:
     before = {path: path.read_bytes() for path in lake.root.rglob("*") if path.is_file()}
     lake.look()
     after = {path: path.read_bytes() for path in lake.root.rglob("*") if path.is_file()}
     assert before == after
 
 
-def test_who_went_silent_and_who_was_not_seen_for_a_while(lake: Lake) -> None:
+def test_silent_sources_and_gaps_are_findings(lake: Lake) -> None:
     lake.deliver("agent-4", 1, told("agent-4", "broker-4", 0.0, 2 * HOUR))
     late = told("agent-5", "broker-5", 0.0, HOUR)
     late.scrape("min_isr", HOUR, HOUR + 1200, "timeout", source="broker-5", error="no answer")
@@ -150,7 +152,7 @@ def test_who_went_silent_and_who_was_not_seen_for_a_while(lake: Lake) -> None:
     assert "timeout for 20 min (no answer)" in found["gap"]
 
 
-def test_a_silence_is_no_gap_while_another_agent_sees_the_source(lake: Lake) -> None:
+def test_silence_covered_by_second_agent_has_no_gap(lake: Lake) -> None:
     lake.deliver("other", 1, told("other", "broker-1", HOUR, 2 * HOUR))
     lake.deliver("replaced", 1, told("replaced", "broker-2", -HOUR, 600.0))
     assert lake.found().keys() == {"two_agents"}
@@ -167,7 +169,7 @@ def test_two_agents_of_one_source_are_an_error(lake: Lake) -> None:
 
 
 @pytest.mark.edge(3)
-def test_handover_between_agents_is_no_finding(lake: Lake) -> None:
+def test_handover_between_agents_has_no_finding(lake: Lake) -> None:
     lake.deliver("new", 1, told("new", "broker-1", SPAN - 20.0, SPAN))
     assert lake.found() == {}
 
@@ -194,7 +196,7 @@ def test_an_agent_that_reads_nothing(lake: Lake) -> None:
     assert "in this period: refused (connection refused)" in found["unread"]
 
 
-def test_what_was_dropped_and_what_befell_spools_and_clocks(lake: Lake) -> None:
+def test_dropped_batches_spools_and_clocks_are_findings(lake: Lake) -> None:
     lake.event("batch_dropped", SPAN, "3..7")
     lake.event("spool_restored", SPAN)
     lake.event("clock_step", SPAN, "0", "-3600000000")
@@ -236,7 +238,7 @@ def test_a_table_that_was_never_maintained(lake: Lake) -> None:
     assert "commits without a checkpoint, more than 200" in found["uncheckpointed"]
 
 
-def test_another_engine_and_another_schema(lake: Lake, tmp_path: Path) -> None:
+def test_foreign_engine_and_schema_are_findings(lake: Lake, tmp_path: Path) -> None:
     log = lake.root / tables.RUNS.path / "_delta_log"
     info = {"timestamp": 1, "engineInfo": "Apache-Spark/4.2.0 Delta-Lake/4.4.0"}
     version = lake.delta(tables.RUNS).version() + 1
@@ -250,16 +252,14 @@ def test_another_engine_and_another_schema(lake: Lake, tmp_path: Path) -> None:
     assert "unknown" in found, "its rows cannot be read"
 
 
-def test_a_table_that_is_gone_is_told_once_and_the_rest_is_looked_at(
-    lake: Lake, tmp_path: Path
-) -> None:
+def test_lost_table_is_one_finding_and_the_rest_is_checked(lake: Lake, tmp_path: Path) -> None:
     (lake.root / tables.EVENTS.path).rename(tmp_path / "away")
     assert [(one.check, one.where) for one in lake.look().findings] == [
         ("missing", "bronze/events")
     ]
 
 
-def test_a_damaged_log_is_unknown_and_not_good(lake: Lake) -> None:
+def test_damaged_log_is_unknown(lake: Lake) -> None:
     (lake.root / tables.SLI.path / "_delta_log" / f"{0:020}.json").write_text("{")
     seen = lake.look()
     assert [(one.check, one.where) for one in seen.findings] == [("unknown", "gold/sli")]
@@ -276,13 +276,13 @@ def test_a_rollup_that_is_behind(lake: Lake) -> None:
     )
 
 
-def test_nothing_rolled_up_and_gold_that_cannot_be_read_from_here(tmp_path: Path) -> None:
+def test_missing_and_unreadable_gold_are_findings(tmp_path: Path) -> None:
     bare = Lake(tmp_path / "lake")
     assert bare.found().keys() == {"silent", "missing"}
     assert bare.found(with_gold=False).keys() == {"silent", "unknown"}
 
 
-def test_gold_of_another_version_and_of_another_protocol(lake: Lake, tmp_path: Path) -> None:
+def test_gold_of_other_version_or_protocol_is_a_finding(lake: Lake, tmp_path: Path) -> None:
     (lake.root / tables.SLA.path).rename(tmp_path / "away")
     fewer = tables.Table("gold", "sla", "", tables.SLA.columns[:-1])
     DeltaTable.create(
@@ -307,7 +307,7 @@ def test_a_broker_that_no_agent_reads(lake: Lake) -> None:
     assert lake.found().keys() == {"unwatched"}
 
 
-def test_the_command_tells_a_pipe_and_a_program(lake: Lake) -> None:
+def test_command_prints_text_and_json(lake: Lake) -> None:
     """Two of the findings are of the clock of today: the lake's agents ended in 2026."""
     run = CliRunner().invoke(main, ["doctor", str(lake.root), "--days", "400"])
     assert run.exit_code == 4, run.output
@@ -341,14 +341,14 @@ def test_the_command_fails_with_one_line(tmp_path: Path) -> None:
     assert CliRunner().invoke(main, ["doctor", str(tmp_path), "--days", "0"]).exit_code == 2
 
 
-def test_it_needs_neither_spark_nor_pandas_nor_pyarrow(lake: Lake) -> None:
+def test_doctor_imports_no_spark_pandas_or_pyarrow(lake: Lake) -> None:
     command = [sys.executable, "-m", "tests.delta_rs_alone", "doctor", str(lake.root), "--json"]
     ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     assert ran.returncode == 4, ran.stderr
     assert json.loads(ran.stdout)["findings"]
 
 
-def test_a_lake_on_s3_is_looked_at_and_exported_and_no_secret_is_told(tmp_path: Path) -> None:
+def test_s3_lake_is_checked_and_exported_without_secrets(tmp_path: Path) -> None:
     with S3Server.start(tmp_path / "s3") as server:
         url, options = server.url("lake"), server.options
         bronze_commits.make(url, options)

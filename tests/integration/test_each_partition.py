@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from lakehouse.engines.engine import Engine
     from lakehouse.slo.sla_statement import Statement
 
+pytestmark = pytest.mark.reads
+
 ISR = "kafka.partition.under_min_isr"
 SECOND = 1_000_000
 WHOLE = periods.span("2026-11-16T10:00:00Z", "2026-11-16T10:10:00Z")
@@ -125,14 +127,14 @@ def test_a_partition_is_expected_from_when_its_topic_has_it(engine: Engine):
     assert list(before) == [0], "what it has later it did not have then"
 
 
-def test_an_objective_on_a_counter_says_nothing_and_fails_nothing(engine: Engine):
+def test_partition_objective_on_counter_has_no_data(engine: Engine):
     counter = "kafka.partition.remote_list_offsets.expired"
     asked = dataclasses.replace(EACH, name="counted", metric=counter)
     found = attainment.read(engine, [asked], WHOLE, periods.micros(LATER))
     assert {one.verdict for one in found} == {"no_data"}
 
 
-def test_the_story_of_a_partition_says_when_it_was_unseen(engine: Engine):
+def test_explain_of_partition_has_its_unobserved_time(engine: Engine):
     told = explain(engine, [EACH], "t/1", WHOLE, now_us=periods.micros(LATER))
     (one,) = told["objectives"]
     assert (one["level"], one["unknown_us"]) == ("partition", 120 * SECOND)
@@ -140,13 +142,13 @@ def test_the_story_of_a_partition_says_when_it_was_unseen(engine: Engine):
     assert one["bad"] == []
 
 
-def test_what_was_first_seen_just_after_the_period_may_have_begun_in_it(engine: Engine):
+def test_first_sight_after_period_widens_its_bound(engine: Engine):
     found = stated(engine, FIRST_HALF)
     assert seconds(found[2]) == (180, 0, 0, 5, 120)
     assert seconds(found[3]) == (180, 0, 0, 0, 120)
 
 
-def test_without_maintenance_the_rest_is_told_of_each(engine: Engine):
+def test_partition_has_its_result_without_maintenance(engine: Engine):
     start, end = (periods.micros(edge) for edge in (FIRST_HALF.start, FIRST_HALF.end))
     planned = Maintenance(start, end, "new disks", {"topic": ("t",)})
     found = stated(engine, WHOLE, planned)
@@ -165,7 +167,7 @@ def planned(*spans: Period) -> tuple[Maintenance, ...]:
     return tuple(Maintenance(start, end, "new disks") for start, end in edges)
 
 
-def test_what_was_first_seen_as_maintenance_began_may_have_begun_before_it(engine: Engine):
+def test_first_sight_in_maintenance_widens_the_time_before(engine: Engine):
     """Whoever is asked: a partition, its topic in time, and its topic in slices."""
     rest = stated(engine, WHOLE, *planned(SECOND_HALF))[2].without
     assert rest is not None
@@ -185,7 +187,7 @@ def test_what_was_first_seen_as_maintenance_began_may_have_begun_before_it(engin
     assert seconds(whole["cut"]) == (300, 0, 0, 300, 0)
 
 
-def test_what_began_in_time_that_is_left_out_too_is_left_out(engine: Engine):
+def test_start_within_excluded_time_is_excluded(engine: Engine):
     for period, holes in (
         (WHOLE, planned(FIRST_HALF, SECOND_HALF)),
         (SECOND_HALF, planned(SECOND_HALF)),
@@ -199,7 +201,7 @@ def test_what_began_in_time_that_is_left_out_too_is_left_out(engine: Engine):
             assert (seconds(one.without), one.without.expected_us) == ((0, 0, 0, 0, 0), 0)
 
 
-def test_business_hours_take_in_what_was_first_seen_as_they_ended(engine: Engine):
+def test_business_hours_include_first_sight_at_their_end(engine: Engine):
     known, now_us = subjects(engine), periods.micros(LATER)
     gold = Gold(engine, "cluster-a", WHOLE, 300, known, now_us)
     found = verdicts.statements_in(gold, [MIN_ISR], [FIRST_HALF])
@@ -218,7 +220,7 @@ def test_together_each_weighs_the_same(engine: Engine):
     assert json.dumps(facts)
 
 
-def test_they_are_published_each_and_once(engine: Engine):
+def test_partition_results_are_published_once_each(engine: Engine):
     found = list(stated(engine).values())
     assert len(published.publish(engine, found, WHOLE)) == 4
     assert published.publish(engine, found, WHOLE) == []

@@ -79,7 +79,7 @@ def seconds(one: Statement) -> tuple[float, ...]:
     return tuple(us / SECOND for us in (one.whole_us, good, low, bad, high, one.unknown_us))
 
 
-def test_what_existed_is_counted_by_how_many_there_were_then(engine: Engine):
+def test_existence_is_weighted_by_partitions_at_the_time(engine: Engine):
     found = told(engine, WHOLE)
     assert seconds(found["again"]) == (1500, 1100, 0, 0, 0, 400), "two were unseen"
     assert found["again"].verdict == "uncertain"
@@ -88,11 +88,11 @@ def test_what_existed_is_counted_by_how_many_there_were_then(engine: Engine):
     assert seconds(found["even"]) == (600, 590, 10, 10, 18, 0)
 
 
-def test_what_was_first_seen_just_after_a_period_may_have_begun_in_it(engine: Engine):
+def test_first_sight_after_period_widens_its_bound(engine: Engine):
     assert seconds(told(engine, FIRST_HALF)["even"]) == (300, 300, 0, 0, 5, 0)
 
 
-def test_what_a_counter_tells_is_no_partition_time(engine: Engine):
+def test_counter_has_no_partition_time(engine: Engine):
     counted = dataclasses.replace(MIN_ISR, metric=EXPIRED)
     stated = attainment.read(engine, [MIN_ISR], WHOLE, periods.micros(LATER))
     of_counters = [dataclasses.replace(one, objective=counted) for one in stated]
@@ -101,7 +101,7 @@ def test_what_a_counter_tells_is_no_partition_time(engine: Engine):
     assert all(one.statement.times.good_us == 0 for one in found)
 
 
-def test_a_report_says_the_same_of_what_is_unknown(engine: Engine):
+def test_report_has_the_same_unknown_time(engine: Engine):
     facts = reports.facts(engine, objective_files.load(), WHOLE, now=LATER)
     rows: dict[str, Any] = {row["topic"]: row for row in facts["min_isr"]["topics"]}
     assert {name: row["partitions_unknown_us"] // SECOND for name, row in rows.items()} == {

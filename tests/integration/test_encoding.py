@@ -193,7 +193,7 @@ def _as_told(table: Table, rows: list[tuple[Any, ...]]) -> list[list[Any]]:
 @pytest.mark.parametrize("compacted", [False, True], ids=["fresh", "compacted"])
 @pytest.mark.parametrize("read", [_by_delta_rs, _by_duckdb, _by_spark])
 @pytest.mark.parametrize("table", tables.BRONZE, ids=lambda table: table.name)
-def test_an_engine_reads_back_what_was_delivered(
+def test_engine_reads_delivered_rows_back(
     lakes: tuple[Path, Path, dict[str, list[Any]]],
     spark: SparkSession,
     table: Table,

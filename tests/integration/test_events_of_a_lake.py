@@ -89,7 +89,7 @@ def test_events_add_up_under_objectives_of_every_kind(root: Path) -> None:
     assert {"availability", "throttling", "tiered", "latency", "errors"} <= kinds
 
 
-def test_events_of_a_week_add_up_over_windows_that_began_before_it(root: Path) -> None:
+def test_events_add_up_over_windows_of_an_earlier_start(root: Path) -> None:
     week = week_of(BASE)
     found = of(root, other_objectives(), replace(week, grain=WEEK), min_coverage=0.0)
     assert check_sums(found) > 10
@@ -116,7 +116,7 @@ def test_without_the_table_of_changes_a_restart_is_not_ruled_out(
 
 
 @pytest.mark.parametrize("lost", [tables.INCIDENTS, tables.READINGS], ids=lambda one: one.name)
-def test_there_are_no_events_where_gold_lost_what_they_are_made_of(
+def test_events_are_null_where_gold_lost_their_rows(
     root: Path, monkeypatch: pytest.MonkeyPatch, lost: tables.Table
 ) -> None:
     """An empty list would say that nothing happened."""
@@ -125,7 +125,7 @@ def test_there_are_no_events_where_gold_lost_what_they_are_made_of(
     assert [found[name] for name in ("events", "incidents", "incidents_omitted")] == [None] * 3
 
 
-def test_there_are_no_events_below_the_floor_of_coverage(root: Path) -> None:
+def test_events_are_null_below_minimum_coverage(root: Path) -> None:
     assert of(root, objective_files.load(), HOURS, min_coverage=99.99)["events"] is None
     assert of(root, objective_files.load(), HOURS, min_coverage=99.0)["events"]
 

@@ -34,6 +34,8 @@ from tests.rollups import local
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.reads
+
 WEEK = periods.week("2026-W47")
 SECOND = 1_000_000
 LAG = "kafka.topic.remote_copy_lag.bytes"
@@ -152,7 +154,7 @@ def topic(with_changes: Path) -> dict[str, Any]:
     return told(with_changes, "t")
 
 
-def test_the_topic_s_intervals_are_unions_over_brokers_and_windows(topic: Any) -> None:
+def test_topic_intervals_are_unions_over_brokers_and_windows(topic: Any) -> None:
     assert seconds(topic, UNDER_MIN_ISR) == [(100, 160), (270, 400)]
     first, second = of(topic, UNDER_MIN_ISR)
     assert (first["lead_us"], first["tail_us"]) == (10 * SECOND, 10 * SECOND)
@@ -294,7 +296,7 @@ def test_verdicts_are_the_report_s_and_unknown_time_adds_up(with_changes: Path, 
         assert sum(one["bad_us"] for one in row["bad"]) == row["bad_us"]
 
 
-def test_a_partition_has_its_own_intervals_and_its_topic_s_verdict(with_changes: Path) -> None:
+def test_partition_has_own_intervals_and_topic_verdict(with_changes: Path) -> None:
     story = told(with_changes, "t/1")
     assert seconds(story, UNDER_MIN_ISR) == [(310, 400)]
     assert seconds(story, LEADERLESS) == [(640, 700)]
@@ -304,7 +306,7 @@ def test_a_partition_has_its_own_intervals_and_its_topic_s_verdict(with_changes:
     assert told(with_changes, "t/2")["intervals"] == []
 
 
-def test_a_client_is_its_user_and_client_id_and_nobody_else(with_changes: Path) -> None:
+def test_client_is_matched_by_user_and_client_id(with_changes: Path) -> None:
     story = told(with_changes, "u/c")
     (one,) = of(story, THROTTLE)
     assert seconds(story, THROTTLE) == [(0, 90)]
@@ -330,7 +332,9 @@ def test_broker_has_own_gaps_only(with_changes: Path) -> None:
     assert {s["source"] for s in told(with_changes, "broker-9")["gaps"]} == {"broker-9"}
 
 
-def test_of_bronze_events_alone_are_read(with_changes: Path, topic: Any, tmp_path: Path) -> None:
+def test_explain_reads_of_bronze_the_events_only(
+    with_changes: Path, topic: Any, tmp_path: Path
+) -> None:
     shutil.copytree(with_changes, tmp_path / "lake")
     for table in (tables.RUNS, tables.SCRAPES, tables.MEMBERS):
         shutil.rmtree(tmp_path / "lake" / table.path)
@@ -338,7 +342,7 @@ def test_of_bronze_events_alone_are_read(with_changes: Path, topic: Any, tmp_pat
     assert explain(engine, objective_files.load(), "t", WEEK, now_us=NOW) == topic
 
 
-def test_the_command_tells_a_person_and_a_program(with_changes: Path) -> None:
+def test_command_prints_text_and_json(with_changes: Path) -> None:
     run = CliRunner().invoke(main, ["explain", str(with_changes), "t", "--week", "2026-W47"])
     assert run.exit_code == 0, run.stderr
     assert run.stdout.startswith("Topic t of cluster cluster-a\n")
@@ -379,7 +383,7 @@ def test_a_name_that_is_not_in_the_lake_is_one_line(with_changes: Path) -> None:
     assert "cluster x is not in" in run.stderr.splitlines()[-1]
 
 
-def test_another_cluster_s_subject_is_not_this_one(with_changes: Path) -> None:
+def test_subject_of_other_cluster_is_not_found(with_changes: Path) -> None:
     with pytest.raises(SubjectError, match="cluster elsewhere is not in "):
         explain(of_lake(with_changes), objective_files.load(), "t", WEEK, cluster="elsewhere")
 
@@ -405,7 +409,7 @@ def with_ended(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(("name", "objective"), [("gone", "min-isr"), ("broker-2", "coverage")])
-def test_of_whom_came_to_an_end_nothing_is_expected_any_more(
+def test_ended_subject_has_no_expected_time_afterwards(
     with_ended: Path, name: str, objective: str
 ) -> None:
     engine, now = of_lake(with_ended), micros(1200)

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     from click.testing import Result
 
+pytestmark = pytest.mark.reads
+
 START = dt.datetime(2026, 11, 16, 10, tzinfo=dt.UTC)
 ISR, LAG = "kafka.partition.under_min_isr", "kafka.topic.remote_copy_lag.bytes"
 ODD = 'cli"ent\\\n,\t\r\u2028\u202e=1+1'
@@ -123,7 +125,7 @@ def test_openmetrics_is_taken_by_a_parser_and_unknown_is_absent(lake: Path) -> N
     assert seconds[0].value == 1e-06
 
 
-def test_openmetrics_of_a_table_that_lacks_a_column_of_a_later_version(tmp_path: Path) -> None:
+def test_openmetrics_of_older_table_without_a_column(tmp_path: Path) -> None:
     bronze_commits.make(str(tmp_path), {})
     later = ("seen_us", "before_us")
     columns = tuple(one for one in tables.SLI.columns if one.name not in later)
@@ -155,7 +157,7 @@ def test_gold_may_lie_elsewhere(lake: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("form", ["parquet", "csv", "openmetrics"])
-def test_where_there_are_no_rows_there_is_no_file(lake: Path, tmp_path: Path, form: str) -> None:
+def test_export_without_rows_writes_no_file(lake: Path, tmp_path: Path, form: str) -> None:
     span = ("--from", "2025-11-16T10:00:00Z", "--to", "2025-11-17")
     run = export(lake, "topics", "--format", form, "--out", tmp_path / "x", *span)
     assert run.exit_code == 1
@@ -178,7 +180,9 @@ def test_where_there_are_no_rows_there_is_no_file(lake: Path, tmp_path: Path, fo
         (("runs", "--format", "csv"), "'runs' is not one of"),
     ],
 )
-def test_what_makes_no_sense_is_refused(lake: Path, arguments: tuple[str, ...], told: str) -> None:
+def test_contradictory_options_are_refused(
+    lake: Path, arguments: tuple[str, ...], told: str
+) -> None:
     run = export(lake, *arguments)
     assert run.exit_code == 2, run.output
     assert told in " ".join(run.stderr.split())
@@ -216,7 +220,7 @@ def with_count(told: int, add: dict[str, Any]) -> None:
     add["stats"] = json.dumps({**json.loads(add["stats"]), "numRecords": told})
 
 
-def test_it_needs_neither_spark_nor_pandas_nor_pyarrow(lake: Path, tmp_path: Path) -> None:
+def test_export_imports_no_spark_pandas_or_pyarrow(lake: Path, tmp_path: Path) -> None:
     for form in ("parquet", "openmetrics", "csv"):
         command = [sys.executable, "-m", "tests.delta_rs_alone", "export", str(lake), "topics"]
         command += ["--format", form, "--out", str(tmp_path / form)]

@@ -14,6 +14,8 @@ from tests.extending_texts import ADDITIONS, Addition
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.reads
+
 CONTRACT: Final = tuple(
     f"tests/unit/test_{name}.py"
     for name in (

@@ -84,7 +84,7 @@ def test_every_figure_stays_and_no_row_has_the_name(lake: Path) -> None:
     assert not sum(rows for _, rows in find(locate(str(lake), None), NAME))
 
 
-def test_gold_is_what_a_rollup_of_the_forgetting_bronze_makes(lake: Path) -> None:
+def test_gold_after_forget_equals_a_rollup_of_bronze(lake: Path) -> None:
     assert forget(lake, NAME, "--as", OTHER).exit_code == 0
     engine = LocalEngine(lakes.at(str(lake)))
     again = rollup(engine, objective_files.load(), Wanted(tidy="never"))
@@ -118,7 +118,7 @@ def test_a_dry_run_counts_and_changes_nothing(lake: Path) -> None:
     assert counted["rows"] == done["rows"]
 
 
-def test_what_is_not_there_is_one_line(lake: Path) -> None:
+def test_forget_unknown_name_is_one_line(lake: Path) -> None:
     ran = forget(lake, "unheard-of")
     assert ran.exit_code == 1
     assert ran.stderr.splitlines()[-1] == "jmxlake: no table contains that name"

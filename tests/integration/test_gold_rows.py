@@ -107,7 +107,7 @@ def test_longer_windows_are_sums_of_shorter_ones(gold: Gold) -> None:
     assert (day["window_start"], day["series_affected_us"]) == (micros(-10 * 3600), 5 * SECOND)
 
 
-def test_what_was_first_seen_as_a_period_ended_is_told_by_the_hour_after_it(gold: Gold) -> None:
+def test_first_sight_at_period_end_is_in_the_next_hour(gold: Gold) -> None:
     ((before,), (after,)) = (
         [row for of_one in found(tables.PARTITIONS).values() for row in of_one.values()]
         for found in (gold.by_subject, gold.raised)
@@ -138,7 +138,7 @@ def test_time_in_whole_hours_is_that_of_its_windows(gold: Gold) -> None:
     ]
 
 
-def test_what_needs_windows_that_are_kept_no_more_is_refused(tmp_path: Path) -> None:
+def test_request_for_expired_windows_is_refused(tmp_path: Path) -> None:
     old, new = (dt.datetime(2026, month, 2, tzinfo=dt.UTC) for month in (3, 11))
     gold_builder.put(tmp_path, tables.COVERAGE, coverage(old), coverage(new))
     gold_builder.put(tmp_path, tables.WINDOWS["coverage"], coverage(new))

@@ -193,7 +193,7 @@ ELSEWHERE: Final = pytest.mark.parametrize("name", ["elsewhere", "elsewhere by T
 
 
 @ELSEWHERE
-def test_a_password_sends_nobody_where_a_registry_says(world: World, name: str) -> None:
+def test_password_is_not_sent_to_a_redirected_registry(world: World, name: str) -> None:
     told = world.told(
         Misled("lookup", world.redirect(name)), password_file=str(world.password_file)
     )
@@ -201,7 +201,7 @@ def test_a_password_sends_nobody_where_a_registry_says(world: World, name: str) 
 
 
 @ELSEWHERE
-def test_a_login_sends_nobody_to_another_host(world: World, name: str) -> None:
+def test_login_is_not_sent_to_a_redirected_host(world: World, name: str) -> None:
     told = world.told(Misled("newClient", world.redirect(name)))
     assert "the login names another host, elsewhere.invalid; set" in told["error"]
 

@@ -41,7 +41,7 @@ def rows(engine: SparkEngine, table: Table) -> list[dict[str, Any]]:
     return sorted(engine.collect(engine.rows(table)).to_pylist(), key=repr)
 
 
-def test_spark_with_hostile_columns_reads_and_writes_the_declared(
+def test_spark_uses_declared_columns_among_hostile_ones(
     engine: SparkEngine, tmp_path: Path
 ) -> None:
     before = {table: rows(engine, table) for table in CHANGED}
@@ -64,7 +64,7 @@ def test_spark_change_feed_ignores_hostile_columns(engine: SparkEngine, tmp_path
     assert set(found.column_names) == {*tables.RUNS.column_names, "epoch_hour", "misdated"}
 
 
-def test_spark_reserved_column_is_no_silent_gap(engine: SparkEngine, tmp_path: Path) -> None:
+def test_spark_reserved_column_is_an_error(engine: SparkEngine, tmp_path: Path) -> None:
     hostile_columns.add(tmp_path, tables.RUNS, "_Change_Type")
     name = re.escape(engine.lake.name(tables.RUNS))
     with pytest.raises(LogExpiredError, match=f"{name}: Delta has no change feed"):

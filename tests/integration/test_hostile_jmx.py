@@ -95,7 +95,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ports]:
         launcher.close()
 
 
-def test_hostile_jmx_ports_cost_bounded_time_and_memory_and_one_line(hostile: Ports) -> None:
+def test_hostile_jmx_port_costs_bounded_time_and_memory(hostile: Ports) -> None:
     cases: list[tuple[int, str | None]] = [(hostile.jmx, GOOD)]
     for name in BEANS:
         cases += [(hostile.jmx, f"hostile:type={name}"), (hostile.jmx, GOOD)]
@@ -148,7 +148,7 @@ def _source(way: str, ports: Ports, seconds: float = TIMEOUT) -> Source:
 
 
 @pytest.mark.parametrize("way", ["jolokia", "jmxquery"])
-def test_who_asks_in_bulk_is_refused_or_told_what_failed(hostile: Ports, way: str) -> None:
+def test_bulk_reader_of_hostile_jmx_gets_an_error(hostile: Ports, way: str) -> None:
     told = {
         "jolokia": {
             "Gadget": "hostile:type=Gadget Value failed in the broker|not a number",
@@ -178,7 +178,7 @@ def test_who_asks_in_bulk_is_refused_or_told_what_failed(hostile: Ports, way: st
 
 
 @pytest.mark.parametrize("way", ["jolokia", "jmxquery"])
-def test_a_slow_attribute_is_a_timeout_and_leaves_nobody_behind(hostile: Ports, way: str) -> None:
+def test_slow_attribute_times_out_and_leaves_no_thread(hostile: Ports, way: str) -> None:
     source = _source(way, hostile)
     before = set(threading.enumerate())  # one of an earlier test's may still be ending
     started = time.monotonic()

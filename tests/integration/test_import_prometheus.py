@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from demo.node import NodePlan
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.waits]
 
 FAMILIES: Final = ("min_isr", "quotas", "tiered", "requests")
 UNDER: Final = "kafka.partition.under_min_isr"
@@ -252,7 +252,7 @@ def test_counters_rise_by_as_much(scene: Scene, said: str) -> None:
     assert ours == theirs
 
 
-def test_a_broker_that_was_away_is_unknown_and_not_good(scene: Scene, said: str) -> None:
+def test_imported_broker_outage_is_unknown(scene: Scene, said: str) -> None:
     del said
     rows = bronze(
         scene.imported,
@@ -301,7 +301,7 @@ def test_the_time_of_an_agent_is_left_to_it(scene: Scene) -> None:
     assert "Prometheus of 127.0.0.1:" in noted[0][1]
 
 
-def test_what_cannot_be_is_one_line(scene: Scene) -> None:
+def test_impossible_import_is_one_line(scene: Scene) -> None:
     lake = scene.folder / "none"
     out = run(scene, lake, "--label", "pod", code=78)
     assert out.splitlines()[-1].startswith("jmxlake-agent: Prometheus of 127.0.0.1:")

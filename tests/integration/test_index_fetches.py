@@ -88,7 +88,7 @@ def both(cluster: Cluster) -> Any:
 
 
 @pytest.mark.parametrize("broker", [1, 2])
-def test_the_beans_count_what_reached_the_plugin(both: Any, broker: int) -> None:
+def test_beans_count_the_fetches_of_the_plugin(both: Any, broker: int) -> None:
     truth, beans = both[broker]
     assert truth["segments"] >= MEGABYTES - 1
     for name in ("requests", "round_trips", "bytes", "not_found"):
@@ -100,12 +100,12 @@ def test_the_beans_count_what_reached_the_plugin(both: Any, broker: int) -> None
     assert beans["wait_time"] / 1e9 >= truth["seconds"]
 
 
-def test_one_by_one_each_fetch_is_a_round_trip(both: Any) -> None:
+def test_sequential_fetches_are_one_round_trip_each(both: Any) -> None:
     _, beans = both[1]
     assert beans["fetches"] == beans["requests"] == beans["round_trips"] == 3 * beans["sets"]
 
 
-def test_at_once_one_round_trip_is_left_and_the_broker_waits_less(both: Any) -> None:
+def test_parallel_fetches_are_one_round_trip_and_faster(both: Any) -> None:
     (_, one_by_one), (_, at_once) = both[1], both[2]
     assert at_once["fetches"] == at_once["requests"] == 3 * at_once["sets"]
     assert at_once["round_trips"] == at_once["sets"]
@@ -113,7 +113,7 @@ def test_at_once_one_round_trip_is_left_and_the_broker_waits_less(both: Any) -> 
     assert waits[1] < 0.7 * waits[0], "a third, on a quiet machine"
 
 
-def test_what_misbehaves_is_met_as_it_should(tmp_path: Path, libs: Path) -> None:
+def test_misbehaving_plugin_is_handled(tmp_path: Path, libs: Path) -> None:
     compile_jar([*SOURCES, CASES], [libs], tmp_path / "cases.jar")
     classes = os.pathsep.join((str(tmp_path / "cases.jar"), f"{libs}/*"))
     ran = subprocess.run(

@@ -52,7 +52,7 @@ WHOLE: Final = (
 )  # fmt: skip
 
 
-def test_patterns_match_what_java_matches() -> None:
+def test_patterns_match_as_in_java() -> None:
     patterns = [*WHOLE, *map("".join, product(ATOMS, REPEATED))]
     patterns += [f"({one}+)(.)" for one in ATOMS] + [f"(?i){one}(b?)" for one in ATOMS]
     cases = list(product(patterns, TEXTS))

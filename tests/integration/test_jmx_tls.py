@@ -159,7 +159,7 @@ def test_a_ca_is_trusted_as_pem_pkcs12_or_jks(cluster: Cluster, keys: Keys) -> N
         assert told[0].get("node") == "1", told
 
 
-def test_each_fault_of_the_other_side_is_told_apart(cluster: Cluster, keys: Keys) -> None:
+def test_each_broker_tls_fault_has_its_own_error(cluster: Cluster, keys: Keys) -> None:
     nodes, tls = cluster.nodes, {"trust_store": keys("ca.pem")}
     wrong = Path(keys("wrong.password"))
     wrong.write_text("not-the-password\n")
@@ -176,7 +176,7 @@ def test_each_fault_of_the_other_side_is_told_apart(cluster: Cluster, keys: Keys
     assert "not-the-password" not in refused["text"]
 
 
-def test_each_fault_of_ours_is_told_apart(cluster: Cluster, keys: Keys) -> None:
+def test_each_own_tls_fault_has_its_own_error(cluster: Cluster, keys: Keys) -> None:
     nodes = cluster.nodes
     without, plain, stranger = probe_all(
         [section(nodes[GOOD], None), section(nodes[PLAIN], None)],
@@ -193,7 +193,7 @@ def test_each_fault_of_ours_is_told_apart(cluster: Cluster, keys: Keys) -> None:
     assert_refused(stranger[0], nodes[GOOD], "not signed by a trusted CA; add its CA to")
 
 
-def test_a_port_that_says_nothing_costs_one_timeout(keys: Keys) -> None:
+def test_silent_port_costs_one_timeout(keys: Keys) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:  # accepts, and shakes no hand
         jmx = {"port": silent.getsockname()[1], "tls": {"trust_store": keys("ca.pem")},
                "timeout": "5s"}  # fmt: skip
@@ -221,9 +221,7 @@ def test_a_certificate_of_ours_is_shown_where_one_is_asked_for(
     assert_refused(stranger[0], asking, "requires a client certificate")
 
 
-def test_a_store_that_is_of_no_use_is_told_before_anybody_is_asked(
-    cluster: Cluster, keys: Keys
-) -> None:
+def test_useless_store_is_an_error_before_any_request(cluster: Cluster, keys: Keys) -> None:
     wrong = Path(keys("other.password"))
     wrong.write_text("not-the-password\n")
     damaged = Path(keys("damaged.pem"))

@@ -159,7 +159,7 @@ def test_a_certificate_that_does_not_fit_is_refused(
         _source(agents, f"https://{host}:{agents.tls_port}/jolokia/", ca_file=file).identify()
 
 
-def test_a_wrong_password_over_tls_and_plain_http_to_tls_are_told(agents: Agents) -> None:
+def test_wrong_password_and_plain_http_to_tls_are_errors(agents: Agents) -> None:
     good = {"ca_file": agents.folder / "server.pem"}
     url = f"https://127.0.0.1:{agents.tls_port}/jolokia/"
     wrong = agents.folder / "wrong"
@@ -174,16 +174,14 @@ def test_a_wrong_password_over_tls_and_plain_http_to_tls_are_told(agents: Agents
 
 
 @pytest.mark.parametrize(("most", "told"), [(500, "500"), (2, "not reported")])
-def test_an_agent_that_may_leave_out_beans_without_a_word_is_refused(
-    agents: Agents, most: int, told: str
-) -> None:
+def test_jolokia_hiding_beans_silently_is_refused(agents: Agents, most: int, told: str) -> None:
     url = f"http://127.0.0.1:{agents.short_ports[most]}/jolokia/"
     with pytest.raises(SourceError, match=f"maxCollectionSize is {told}, so Jolokia can omit"):
         _source(agents, url).identify()
 
 
 @pytest.mark.parametrize("url", ["ftp://127.0.0.1/", "http://", "nonsense", "http://a:b@host/"])
-def test_an_address_that_is_none_is_refused_by_its_key(url: str) -> None:
+def test_invalid_address_is_refused_by_its_key(url: str) -> None:
     with pytest.raises(ConfigError, match=r"source\.jolokia\.url: must be http"):
         JolokiaSource(CONTROLLER, Jolokia(url))
 

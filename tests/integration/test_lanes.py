@@ -5,9 +5,13 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 
 import pytest
+from _pytest.mark.expression import Expression
+
+from tests.lanes import LANES
 
 ROOT = Path(__file__).parents[2]
 _RUNS = "from tests.lanes import run; import sys; sys.exit(run({commands!r}))"
@@ -31,7 +35,21 @@ def started(commands: dict[str, list[str]]) -> subprocess.Popen[str]:
     )
 
 
-def test_either_lane_can_fail_and_the_other_goes_on_to_its_end() -> None:
+MARKS = ("kafka", "spark", "waits", "reads", "chaos")
+
+
+def lanes_of(marks: dict[str, bool]) -> list[str]:
+    wanted = {name: Expression.compile(one) for name, (_, one) in LANES.items()}
+    return [name for name, one in wanted.items() if one.evaluate(lambda mark, **_: marks[mark])]
+
+
+def test_lanes_have_a_test_of_any_marks_once() -> None:
+    for marked in product((False, True), repeat=len(MARKS)):
+        marks = dict(zip(MARKS, marked, strict=True))
+        assert len(lanes_of(marks)) == 1, marks
+
+
+def test_failed_lane_leaves_others_running() -> None:
     well, wrong = python("import time; time.sleep(1); print('done')"), python("exit(3)")
     for commands in ({"a": well, "b": wrong}, {"a": wrong, "b": well}):
         with started(commands) as process:
@@ -54,7 +72,7 @@ print("ends")
 """
 
 
-def test_the_next_begins_when_one_has_ended(tmp_path: Path) -> None:
+def test_next_lane_starts_after_an_ended_one(tmp_path: Path) -> None:
     say = [*python(_ENDS_WHEN_FOUR_HAVE_BEGUN), str(tmp_path)]
     with started(dict.fromkeys("abcde", say)) as process:
         said, _ = process.communicate(timeout=120)
@@ -74,7 +92,7 @@ raise SystemExit(1)
 """
 
 
-def test_what_failed_is_said_last_without_what_libraries_say_at_their_end() -> None:
+def test_failures_are_printed_last() -> None:
     with started(
         {"a": python(_PYTEST), "b": python("import time; time.sleep(1); print('done')")}
     ) as it:

@@ -70,7 +70,7 @@ def found(engines: Engines, tmp_path: Path) -> dict[tuple[str, str | None], Stat
     }
 
 
-def test_who_may_have_the_metric_is_stated(
+def test_limit_has_a_verdict_for_each_broker(
     found: dict[tuple[str, str | None], Statement],
 ) -> None:
     """A broker that was never read has no data, a controller no such objective."""

@@ -60,9 +60,7 @@ def is_known(agent: RunningAgent) -> str:
     return "".join(one["="] for one in known)  # of one source
 
 
-def test_an_incident_is_there_while_it_lasts_and_unknown_is_absent(
-    cluster: Cluster, agent: RunningAgent
-) -> None:
+def test_live_incident_lasts_and_unknown_is_absent(cluster: Cluster, agent: RunningAgent) -> None:
     create_assigned(cluster, "fragile", [[1, 2], [1, 3]], min_insync_replicas="2")
     under = "jmxlake_kafka_partition_under_min_isr"
     wait_for(lambda: replicas_in_sync(cluster, "fragile") == 2, 60)
@@ -86,7 +84,7 @@ def test_an_incident_is_there_while_it_lasts_and_unknown_is_absent(
     wait_for(lambda: is_known(agent) == "1" and not shown(agent, under, topic="fragile"), 120)
 
 
-def test_what_a_group_lost_is_a_total_from_its_first_loss_on(
+def test_lost_offsets_total_starts_with_the_first_loss(
     cluster: Cluster, agent: RunningAgent
 ) -> None:
     # A busy machine can time out the reading in which records go: then only the high bound rises.

@@ -11,7 +11,6 @@ from click.testing import CliRunner
 from deltalake import DeltaTable, write_deltalake
 
 from collector.delivery import arrow
-from demo.s3.server import S3Server
 from lakehouse import tables
 from lakehouse.cli.main import main
 from lakehouse.core import lake as lakes
@@ -22,6 +21,7 @@ from lakehouse.errors import EngineError
 from lakehouse.kernel import arrow_types
 from tests import bronze_commits
 from tests.lake_builder import BASE, Batch
+from tests.rig.s3.server import S3Server
 from tests.rollups import hours
 
 if TYPE_CHECKING:

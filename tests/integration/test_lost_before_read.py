@@ -91,7 +91,7 @@ def test_the_warning_comes_before_the_loss(
     assert warnings[-1] == (None, None), "what it goes on with is new"
 
 
-def test_a_leader_that_moves_leaves_the_bounds_of_both_agents_true(
+def test_moved_leader_keeps_bounds_of_both_agents_true(
     cluster: Cluster, agent: Callable[[int], AdminSource]
 ) -> None:
     create_assigned(cluster, "moving", [[1, 2]])
@@ -119,7 +119,7 @@ def test_a_leader_that_moves_leaves_the_bounds_of_both_agents_true(
     assert (losses(0), losses(1)) == (None, Loss(4, 4))
 
 
-def test_a_topic_made_again_is_told_and_none_of_the_old_offsets_counts(
+def test_recreated_topic_counts_no_old_offsets(
     cluster: Cluster, agent: Callable[[int], AdminSource]
 ) -> None:
     create_assigned(cluster, "phoenix", [[1]])
@@ -157,7 +157,7 @@ def test_a_topic_made_again_is_told_and_none_of_the_old_offsets_counts(
     assert state.advance(third)[Commit("there", "phoenix", 0)].high == 5
 
 
-def test_what_a_streams_application_lost_is_counted_as_a_consumers_is(
+def test_streams_application_loss_counts_as_a_consumers(
     cluster: Cluster, agent: Callable[[int], AdminSource]
 ) -> None:
     """KIP-1071: it is no consumer group, and commits like one."""

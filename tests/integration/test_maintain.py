@@ -156,7 +156,7 @@ def test_an_hour_stays_together_when_its_files_are_compacted(lake: Path) -> None
     assert all(earlier >= later for earlier, later in pairwise(found))
 
 
-def test_without_a_rollup_nothing_is_removed_and_it_says_why(lake: Path) -> None:
+def test_maintain_without_rollup_removes_no_row(lake: Path) -> None:
     filled(lake, 90)
     bronze_commits.age(lake, 500)
     kept = Kept(lake)
@@ -170,7 +170,7 @@ def test_without_a_rollup_nothing_is_removed_and_it_says_why(lake: Path) -> None
     assert batches(lake) == expected(90)
 
 
-def test_what_is_old_and_read_is_cleaned_away(lake: Path) -> None:
+def test_old_rolled_up_rows_are_removed(lake: Path) -> None:
     """Three rounds, a month apart: compaction, then its leavings go; transactions survive."""
     filled(lake, 40)
     assert Kept(lake).round() == []
@@ -243,7 +243,7 @@ def test_whole_dates_go_when_they_are_too_old(lake: Path) -> None:
     assert opened(lake).transaction_version("a/runs") == 175
 
 
-def test_another_engines_commit_is_refused_by_name_and_accepted_by_hand(lake: Path) -> None:
+def test_foreign_commit_is_refused_and_accepted_by_option(lake: Path) -> None:
     filled(lake, 40)
     version = foreign_commit(lake, SPARK)
     filled(lake, 45, first=41)
@@ -268,7 +268,7 @@ def test_a_commit_that_was_looked_at_once_is_not_looked_at_again(lake: Path) -> 
     assert f"version {version}, " in str(refused)
 
 
-def test_a_commit_that_does_not_say_who_wrote_it_is_told(lake: Path) -> None:
+def test_commit_without_writer_is_reported(lake: Path) -> None:
     foreign_commit(lake, None)
     kept = Kept(lake)
     assert kept.round() == []
@@ -308,7 +308,7 @@ def test_a_table_of_other_columns_is_refused(lake: Path, tmp_path: Path) -> None
     assert "another schema" in str(refused)
 
 
-def test_of_two_maintenances_the_one_that_was_overtaken_changes_nothing(lake: Path) -> None:
+def test_overtaken_maintenance_changes_no_table(lake: Path) -> None:
     """delta-rs lets both compactions commit, and every row would be there twice."""
     filled(lake, 5)
     place = delta_rs.locate(str(lake), None)
@@ -330,7 +330,7 @@ def test_of_two_maintenances_the_one_that_was_overtaken_changes_nothing(lake: Pa
     assert batches(lake) == expected(7), "and later it may have its turn again"
 
 
-def test_of_two_maintenances_one_notes_its_checkpoint(lake: Path) -> None:
+def test_two_maintenances_note_one_checkpoint(lake: Path) -> None:
     place = delta_rs.locate(str(lake), None)
     first, second = opened(lake), opened(lake)
     Executor(place, "first").run(tables.RUNS, first, Checkpoint(40, BASE))
@@ -399,7 +399,7 @@ def test_dropping_dates_does_not_stop_agents_on_others(lake: Path) -> None:
     assert batches(lake)[-1] == ("b", 201, 3)
 
 
-def test_progress_of_another_lake_is_not_believed(lake: Path) -> None:
+def test_progress_of_other_lake_is_ignored(lake: Path) -> None:
     bronze_commits.record_progress(str(lake), runs=7)
     positions = rollup_position.by_progress(delta_rs.locate(str(lake), None))
     found = positions(tables.RUNS, opened(lake))
@@ -416,7 +416,7 @@ def test_the_last_rollup_counts(lake: Path) -> None:
     assert positions(tables.RUNS, opened(lake)) == ReadPosition(4)
 
 
-def test_a_date_stands_for_the_commits_before_it(lake: Path) -> None:
+def test_date_accepts_the_commits_before_it(lake: Path) -> None:
     filled(lake, 5)
     bronze_commits.age(lake, 40)
     filled(lake, 9, first=6)
@@ -432,7 +432,7 @@ def test_a_date_stands_for_the_commits_before_it(lake: Path) -> None:
     assert isinstance(read(None), str)
 
 
-def test_state_is_what_the_table_says(lake: Path) -> None:
+def test_state_has_the_figures_of_the_table(lake: Path) -> None:
     filled(lake, 5, only=tables.BRONZE)
     place = delta_rs.locate(str(lake), None)
     for table in tables.BRONZE:
@@ -450,7 +450,7 @@ def run(*arguments: str) -> Any:
     return CliRunner().invoke(main, ["maintain", *arguments])
 
 
-def test_a_dry_run_tells_and_changes_nothing(lake: Path) -> None:
+def test_dry_run_prints_and_changes_no_table(lake: Path) -> None:
     filled(lake, 90)
     before = sorted(lake.rglob("*"))
     told = run(str(lake), "--dry-run")
@@ -464,7 +464,7 @@ def test_a_dry_run_tells_and_changes_nothing(lake: Path) -> None:
     assert sorted(lake.rglob("*")) == before
 
 
-def test_exit_codes_tell_what_a_person_must_do(lake: Path, tmp_path: Path) -> None:
+def test_exit_code_is_that_of_the_needed_action(lake: Path, tmp_path: Path) -> None:
     assert run(str(lake)).exit_code == 0
     nowhere = run(str(tmp_path))
     assert nowhere.exit_code == 1
@@ -495,7 +495,7 @@ def test_exit_codes_tell_what_a_person_must_do(lake: Path, tmp_path: Path) -> No
         (["--every", "1m", "--once"], "cannot be combined with --once"),
     ],
 )
-def test_what_is_asked_for_wrongly_is_said(lake: Path, arguments: list[str], says: str) -> None:
+def test_wrong_option_is_an_error(lake: Path, arguments: list[str], says: str) -> None:
     told = run(str(lake), *arguments)
     assert told.exit_code == 2
     assert says in told.stderr
@@ -513,7 +513,7 @@ def test_storage_options_come_from_their_file_and_stay_secret(tmp_path: Path) ->
     assert "hunter2" not in told.stderr
 
 
-def test_a_table_that_cannot_be_read_is_one_line_and_the_others_are_done(lake: Path) -> None:
+def test_unreadable_table_is_one_line_and_others_are_done(lake: Path) -> None:
     filled(lake, 40, only=tables.BRONZE)
     log = lake / tables.RUNS.path / "_delta_log"
     (log / f"{41:020}.json").write_text("{broken\n")
@@ -525,7 +525,7 @@ def test_a_table_that_cannot_be_read_is_one_line_and_the_others_are_done(lake: P
     assert kept.done("scrapes") == ["compact"]
 
 
-def test_the_service_goes_on_until_it_is_told_to_end(lake: Path, tmp_path: Path) -> None:
+def test_service_runs_until_stopped(lake: Path, tmp_path: Path) -> None:
     log = tmp_path / "log"
     command = [
         sys.executable,

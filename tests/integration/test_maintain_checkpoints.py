@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import pytest
 from deltalake import DeltaTable
 
-from demo.s3.server import S3Server
 from lakehouse import tables
 from lakehouse.core import delta_rs
 from lakehouse.errors import MaintenanceConflictError, MaintenanceError
@@ -21,6 +20,7 @@ from lakehouse.ops.maintain.table_state import CHECKED, mark
 from tests import bronze_commits
 from tests.checkpointing import APART, checkpoint
 from tests.lake_builder import BASE
+from tests.rig.s3.server import S3Server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -80,7 +80,7 @@ def kept_of(instants: Sequence[dt.datetime]) -> list[int]:
     return live
 
 
-def test_the_newest_three_stay_and_a_days_hours_and_every_days_first() -> None:
+def test_kept_checkpoints_are_newest_hourly_and_daily() -> None:
     instants = [MIDNIGHT + number * APART for number in range(40 * 144)]
     days = [number for number in range(40 * 144) if number % 144 == 0]
     hours = [number for number in range(39 * 144, 40 * 144) if number % 6 == 0]
@@ -99,7 +99,7 @@ def test_few_checkpoints_are_all_kept_for_a_day() -> None:
     assert kept_of(instants) == [*range(20)]
 
 
-def test_a_clock_that_is_set_back_or_ahead_keeps_more_and_not_less() -> None:
+def test_clock_step_keeps_more_checkpoints() -> None:
     ahead = [MIDNIGHT + dt.timedelta(days=3000) + number * APART for number in range(6)]
     after = [MIDNIGHT + number * APART for number in range(TWO_DAYS)]
     kept = kept_of([*ahead, *after])
@@ -107,7 +107,7 @@ def test_a_clock_that_is_set_back_or_ahead_keeps_more_and_not_less() -> None:
     assert {6, 6 + 144} <= {*kept}, "the first of each day after the clock was put right"
 
 
-def test_the_log_holds_what_has_a_slot_and_the_first_of_the_day(any_lake: Lake) -> None:
+def test_log_keeps_slots_and_the_first_of_the_day(any_lake: Lake) -> None:
     any_lake.filled(1, 3)
     made = any_lake.checkpointed(range(12))
     first, second, third = made[0], made[6], made[-3]
@@ -145,7 +145,7 @@ def test_checkpoints_of_others_are_left_alone(lake: Lake) -> None:
     assert lake.checkpoints()[0] == 1
 
 
-def test_a_checkpoint_that_is_gone_already_is_no_error(any_lake: Lake) -> None:
+def test_missing_checkpoint_is_not_an_error(any_lake: Lake) -> None:
     """What is left when maintenance is killed between deleting one and noting the next."""
     made = any_lake.checkpointed(range(4))
     (any_lake.log / f"{made[1]:020}.checkpoint.parquet").unlink()
@@ -154,7 +154,7 @@ def test_a_checkpoint_that_is_gone_already_is_no_error(any_lake: Lake) -> None:
     assert any_lake.checkpoints() == [made[0], *made[3:]]
 
 
-def test_what_readers_begin_with_is_never_deleted(lake: Lake) -> None:
+def test_last_checkpoint_is_never_deleted(lake: Lake) -> None:
     """A checkpoint that was left without its hint: delta-rs does not write the hint again."""
     made = lake.checkpointed(range(4))
     hint = (lake.log / "_last_checkpoint").read_bytes()
@@ -176,7 +176,7 @@ def test_what_readers_begin_with_is_never_deleted(lake: Lake) -> None:
     assert made[1] not in lake.checkpoints(), "the next puts it right"
 
 
-def test_where_nothing_can_be_deleted_checkpoints_go_on(lake: Lake) -> None:
+def test_undeletable_checkpoint_leaves_new_ones_made(lake: Lake) -> None:
     made = lake.checkpointed(range(4))
     stuck = lake.log / f"{made[1]:020}.checkpoint.parquet"
     away = stuck.rename(lake.folder / "away")

@@ -148,7 +148,7 @@ def test_a_hung_broker_disturbs_no_other(story: Story) -> None:
         assert missed <= 0.1 * read, "a busy machine may miss a few"
 
 
-def test_each_instant_of_each_source_is_covered_once_though_the_agent_was_killed(
+def test_killed_agent_covers_each_instant_once(
     story: Story,
 ) -> None:
     doubled = query(
@@ -234,7 +234,7 @@ def hosts(tmp_path: Path) -> Iterator[tuple[Cluster, int]]:
         yield running, port
 
 
-def test_brokers_that_the_cluster_lists_are_found_and_a_controller_is_asked_for_its_id(
+def test_listed_brokers_and_controller_id_are_found(
     hosts: tuple[Cluster, int], tmp_path: Path
 ) -> None:
     cluster, port = hosts

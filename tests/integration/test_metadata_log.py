@@ -35,7 +35,7 @@ from tests.waiting import wait_for
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.waits]
 
 UNDER = "kafka.partition.under_min_isr"
 LEADERLESS = "kafka.partition.leaderless"
@@ -249,7 +249,7 @@ def tell(cluster: Cluster, lake: Path) -> Told:
     return Told(cluster, lake, start, end_, partition_truth(records, *within), heard_us)
 
 
-def test_what_happened_is_in_the_truth(told: Told) -> None:
+def test_truth_has_the_played_changes(told: Told) -> None:
     """Else the tests below would hold of nothing."""
     under, leaderless = told.true_spans("under_min_isr"), told.true_spans("leaderless")
     assert {("two", 1), ("two", 2), ("gone", 0), ("plain", 0), ("three", 0)} <= under.keys()
@@ -259,13 +259,11 @@ def test_what_happened_is_in_the_truth(told: Told) -> None:
 
 
 @pytest.mark.parametrize(("metric", "kind"), [(UNDER, "under_min_isr"), (LEADERLESS, "leaderless")])
-def test_bronze_tells_what_the_controller_decided_to_the_microsecond(
-    told: Told, metric: str, kind: str
-) -> None:
+def test_bronze_equals_controller_to_the_microsecond(told: Told, metric: str, kind: str) -> None:
     assert told.spans(metric) == told.true_spans(kind)
 
 
-def test_an_exact_run_has_no_edges_and_no_time_is_told_twice(told: Told) -> None:
+def test_exact_runs_have_no_edges_and_no_overlap(told: Told) -> None:
     ends: dict[tuple[str, str, int], int] = {}
     for run in told.runs(UNDER):
         key = (run.source, run.topic, run.partition)
@@ -274,7 +272,7 @@ def test_an_exact_run_has_no_edges_and_no_time_is_told_twice(told: Told) -> None
         ends[key] = run.end
 
 
-def test_no_time_is_unknown_though_a_broker_was_dead_and_agents_were_not_there(told: Told) -> None:
+def test_dead_broker_and_absent_agents_leave_no_gap(told: Told) -> None:
     seen: dict[Partition, Spans] = defaultdict(list)
     for run in told.runs(UNDER):
         seen[run.topic, run.partition].append((run.start, run.end))
@@ -287,7 +285,7 @@ def test_no_time_is_unknown_though_a_broker_was_dead_and_agents_were_not_there(t
     assert first[1] < told.end, "a topic that was deleted is not told of any longer"
 
 
-def test_each_leader_tells_of_its_own_and_two_brokers_of_what_nobody_leads(told: Told) -> None:
+def test_leaders_report_their_own_and_two_the_leaderless(told: Told) -> None:
     without = {run.source for run in told.runs(LEADERLESS) if run.value and run.topic == "solo"}
     assert without == {"broker-1", "broker-2"}
     leaders = {(run.topic, run.partition): set[str]() for run in told.runs(UNDER)}
@@ -298,7 +296,7 @@ def test_each_leader_tells_of_its_own_and_two_brokers_of_what_nobody_leads(told:
     assert len(leaders["two", 2]) == 2
 
 
-def test_jmx_is_the_cross_check_and_says_the_same_within_its_bounds(told: Told) -> None:
+def test_jmx_cross_check_agrees_within_its_bounds(told: Told) -> None:
     truth = told.true_spans("under_min_isr")
     well = {partition: _between(spans, told) for partition, spans in truth.items()}
     seen = Counter[float]()
@@ -378,7 +376,7 @@ def _values(printed: str) -> list[dict[str, Any]]:
     return [line for line in lines if "metric" in line]
 
 
-def test_to_read_is_enough_and_nothing_is_written(told: Told, copied: Path) -> None:
+def test_read_permission_is_enough(told: Told, copied: Path) -> None:
     before = _content(copied)
     ran = _once(told, copied, "--json")
     assert ran.returncode == 0, ran.stdout + ran.stderr
@@ -398,7 +396,7 @@ def test_a_folder_that_may_not_be_read_is_one_line(told: Told, copied: Path) -> 
     assert "Traceback" not in ran.stderr
 
 
-def test_a_log_in_many_segments_says_the_same(told: Told, copied: Path) -> None:
+def test_log_in_many_segments_reads_the_same(told: Told, copied: Path) -> None:
     whole = _once(told, copied, "--json", "--all")
     log = copied / "__cluster_metadata-0"
     (segment,) = log.glob("*.log")

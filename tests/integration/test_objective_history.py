@@ -80,7 +80,7 @@ def statements(gold: Engine, objective: Objective, week: Period) -> list[Stateme
     return attainment.read(gold, [objective], week, LATE, options=options)
 
 
-def test_what_was_left_is_the_budget_less_the_bad_time_of_each_hour_so_far(gold: Engine) -> None:
+def test_budget_left_is_budget_less_bad_time_so_far(gold: Engine) -> None:
     subject = named(told(gold, [PLAIN]), "plain")["subjects"][0]
     topic, whole = subject["topic"], subject["budget_of_window_us"]
     by_hour = [0] * 168
@@ -92,7 +92,7 @@ def test_what_was_left_is_the_budget_less_the_bad_time_of_each_hour_so_far(gold:
 
 
 @pytest.mark.parametrize("now_us", [LATE, START + 50 * HOUR + 1])
-def test_in_slices_and_over_other_windows_it_ends_with_the_rest(gold: Engine, now_us: int) -> None:
+def test_history_in_slices_ends_with_the_budget_left(gold: Engine, now_us: int) -> None:
     made, compared = told(gold, EVERY, now_us=now_us), 0
     for row in made["objectives"]:
         for subject in row["subjects"]:
@@ -145,7 +145,7 @@ def test_only_published_weeks_are_known_of_other_windows(gold: Engine) -> None:
     assert [one["verdict"] for one in row["history"][:-2]] == ["no_data"] * 6
 
 
-def test_a_published_week_counts_and_says_that_late_data_changed_it(gold: Engine) -> None:
+def test_published_week_counts_and_shows_late_data(gold: Engine) -> None:
     found = statements(gold, PLAIN, BEFORE)
     published.publish(gold, found, BEFORE)
     same = named(told(gold, [PLAIN]), "plain")["history"]
@@ -173,7 +173,7 @@ def test_weeks_are_those_of_the_zone_whatever_its_clocks_do(
     assert own["bad_us"] == bad_us("old", week)
 
 
-def test_half_hours_of_a_zone_do_not_need_windows_that_gold_no_longer_has(gold: Engine) -> None:
+def test_half_hour_zone_needs_no_expired_windows(gold: Engine) -> None:
     zone = ZoneInfo("Asia/Kolkata")
     week = periods.week("2024-W46", zone)
     weeks = named(told(gold, [PLAIN], week, calendar=Calendar("Asia/Kolkata")), "plain")["history"]

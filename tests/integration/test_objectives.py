@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
     from lakehouse.engines.engine import Engine
 
+pytestmark = pytest.mark.reads
+
 SECOND = 1_000_000
 WINDOW = 300 * SECOND
 HOUR = 3600 * SECOND
@@ -254,7 +256,7 @@ def test_the_mean_of_slices_is_their_mean(asked: Any, name: str):
     assert one.attainment_low == pytest.approx(float(1 - (high + unseen) / whole), abs=1e-6)
 
 
-def test_slices_within_windows_have_bounds_that_hold_those_of_windows(asked: Any):
+def test_bounds_of_slices_contain_those_of_windows(asked: Any):
     minute, window = asked["by-minute", "old"], asked["by-window", "old"]
     assert minute.whole_us == window.whole_us == 7 * DAY
     assert minute.times.good_us % (60 * SECOND) == 0
@@ -263,7 +265,7 @@ def test_slices_within_windows_have_bounds_that_hold_those_of_windows(asked: Any
     assert minute.times.bad_high_us >= bad - 7 * DAY // 10
 
 
-def test_a_topic_that_nobody_saw_is_no_data_in_any_method(asked: Any):
+def test_unobserved_topic_has_no_data_in_any_method(asked: Any):
     for one in (PLAIN, *SLICED):
         told = asked[one.name, "silent"]
         assert (told.verdict, told.unknown_us, told.whole_us) == ("no_data", 7 * DAY, 7 * DAY)
@@ -278,7 +280,7 @@ def test_plain_seconds_are_as_ever(asked: Any):
         assert one.expected_us == END - max(START, TOPICS[topic])
 
 
-def test_events_are_a_share_of_the_time_in_which_all_were_counted(asked: Any):
+def test_events_are_a_share_of_fully_counted_time(asked: Any):
     one = asked["reads", "old"]
     day = 288 * 50.0
     total, bad = 2 * day + 3 * 2 * day + 2 * day, (3 * 2 * day + 2 * day) / 50
@@ -300,7 +302,7 @@ def test_slices_of_events_are_judged_by_their_events(asked: Any):
     assert mean.attainment_low == pytest.approx((2 + 3 * 0.98 + 2 * 0.49) / 7)
 
 
-def test_each_objective_is_told_over_its_own_window(engine: Engine):
+def test_objective_has_its_own_window(engine: Engine):
     found = read(engine, [PLAIN, ROLLING, MONTH], own_windows=True)
     rolling = found["rolling", "old"]
     assert rolling.period.grain == "28d"
@@ -325,7 +327,7 @@ def test_statements_of_other_windows_are_published_once(engine: Engine):
     assert set(rows["period_kind"].to_pylist()) == {"1w", "28d", "1M"}
 
 
-def test_gold_of_an_earlier_version_gets_the_columns_that_it_lacks(tmp_path: Path):
+def test_older_gold_gets_missing_columns(tmp_path: Path):
     place = Lake(str(tmp_path))
     newer = {"unknown_as", "corrections", *tables.SLA_AGREED}
     older = replace(tables.SLA, columns=tuple(c for c in tables.SLA.columns if c.name not in newer))
@@ -370,7 +372,7 @@ def test_burn_rates_are_those_of_the_last_hours(engine: Engine):
     assert {one.verdict for one in found["plain", "silent"].alerts} == {"no_data"}
 
 
-def test_how_long_a_budget_burnt_is_told_of_the_period(engine: Engine):
+def test_burn_time_of_budget_is_that_of_the_period(engine: Engine):
     found = read(engine, [PLAIN, *SLICED], burns=True)
     bad = [BadWindow(row[0], row[3]) for row in ROWS["old"] if row[0] >= START and row[3]]
     told = [one.burnt_us for one in found["plain", "old"].alerts]
@@ -382,7 +384,7 @@ def test_how_long_a_budget_burnt_is_told_of_the_period(engine: Engine):
     assert [one.burnt_us is None for one in hourly] == [True, True, False], "no slice is so short"
 
 
-def test_maintenance_is_shown_and_its_windows_are_left_out_beside(engine: Engine):
+def test_maintenance_is_shown_with_results_without_it(engine: Engine):
     start, end = START + DAY + 100 * SECOND, START + DAY + 3 * HOUR + 100 * SECOND
     planned = (
         Maintenance(start, end, "disks", {"topic": ("o*",)}),
@@ -470,7 +472,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def test_the_command_tells_all_of_it(engine: Engine, files: Path):
+def test_command_prints_every_result(engine: Engine, files: Path):
     result = CliRunner().invoke(
         main,
         ["slo", "publish", engine.lake.root, "--week", "2024-W47",
@@ -488,7 +490,7 @@ def test_the_command_tells_all_of_it(engine: Engine, files: Path):
     assert [one["long"] for one in old["burn"]] == ["1h", "6h", "3d"]
 
 
-def test_facts_tell_objectives_over_their_windows_and_questions_over_the_week(engine: Engine):
+def test_objectives_use_windows_and_questions_the_week(engine: Engine):
     for table in tables.GOLD:
         gold_builder.put(engine.lake.root, table)
     planned = (Maintenance(START, START + HOUR, "disks"),)

@@ -14,7 +14,7 @@ from tests.integration.test_page_browser import PAGES, POLICY, Browser, read_tit
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.reads]
 
 # All rules of WCAG 2.0 to 2.2 up to AA, and what is good practice beside.
 RULES = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice")
@@ -69,17 +69,17 @@ def broken(browser: Browser, script: str, html: str, *flags: str) -> list[Any]:
 @pytest.mark.parametrize(
     "page", ["bad", "running", "uncertain", "blind", "long-names", "hostile", "summary"]
 )
-def test_no_rule_is_broken(browser: Browser, script: str, page: str, scheme: str):
+def test_page_breaks_no_axe_rule(browser: Browser, script: str, page: str, scheme: str):
     flag = f"--blink-settings=preferredColorScheme={SCHEMES[scheme]}"
     assert broken(browser, script, PAGES_HERE[page](), flag) == []
 
 
-def test_on_a_phone_no_rule_is_broken(browser: Browser, script: str):
+def test_phone_page_breaks_no_axe_rule(browser: Browser, script: str):
     found = broken(browser, script, PAGES["bad"](), "--window-size=500,900")
     assert found == []
 
 
-def test_axe_sees_what_is_wrong(browser: Browser, script: str):
+def test_axe_finds_a_wrong_page(browser: Browser, script: str):
     """That it finds nothing above says something only if it finds this."""
     wrong = PAGES["bad"]().replace(
         "<main>", '<main><p style="color:#ddd;background:#fff">pale</p><img src="data:,">'

@@ -22,7 +22,7 @@ from tests import page_weeks, sample_facts
 from tests.page_reader import read
 from tests.pdf_reader import pages_of
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.reads]
 
 LONG = "n" * 249
 MIXED = "\u05d0\u05d1\u05d2 <b>bold</b> \u0627\u0644"
@@ -134,14 +134,14 @@ def browser(tmp_path) -> Browser:
 
 
 @pytest.mark.parametrize("page", ["bad", "blind", "hostile"])
-def test_the_browser_has_nothing_to_complain_of(browser, html, page):
+def test_browser_logs_no_error(browser, html, page):
     seen = browser.open(html[page])
     assert seen.console == []
     assert "Kafka SLO report" in read_title(seen.dom)
     assert '<button type="button">' in seen.dom, "the script ran under its hash"
 
 
-def test_the_policy_keeps_out_what_gets_in(browser, html):
+def test_policy_blocks_injected_content(browser, html):
     intruder = (
         "<main><script>document.title = 'owned'</script><p onclick='1' style='color:red'>"
         "<img src='http://127.0.0.1:9/pixel.png' alt=''></p>"
@@ -153,7 +153,7 @@ def test_the_policy_keeps_out_what_gets_in(browser, html):
 
 @pytest.mark.parametrize("width", [390, 768, 1440, 2560])
 @pytest.mark.parametrize("page", ["bad", "running", "long-names", "mixed-names", "fleet"])
-def test_nothing_hangs_over_the_edge(browser, html, page, width):
+def test_page_has_no_horizontal_overflow(browser, html, page, width):
     answer = browser.ask(
         html[page],
         """
@@ -221,7 +221,7 @@ def test_a_table_can_be_sorted_by_its_headings(browser, html):
     assert up[1][-1] == "slo-lost-before-read"
 
 
-def test_a_filter_opens_the_folds_that_have_it_and_hides_the_others(browser, html):
+def test_filter_opens_matching_folds_and_hides_the_rest(browser, html):
     answer = browser.ask(
         html["bad"],
         """
@@ -280,7 +280,7 @@ def test_the_first_sheet_of_paper_is_the_report_in_short(browser, html, page):
     assert "Throttled" in "".join(pages_of(printed)[1:]), "folds are open on paper"
 
 
-def test_a_long_table_is_short_on_paper_and_says_so(browser, html):
+def test_long_table_on_paper_is_cut_with_a_note(browser, html):
     file, printed = browser.folder / "page.html", browser.folder / "page.pdf"
     file.write_text(html["fleet"], encoding="utf-8")
     browser.run(f"--print-to-pdf={printed}", "--no-pdf-header-footer", file.as_uri())

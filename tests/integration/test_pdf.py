@@ -25,7 +25,7 @@ from tests import sample_facts, summary_facts
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.reads]
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +107,7 @@ def test_first_side_is_the_summary(chromium: str, tmp_path: Path, state: str) ->
         assert others[0].startswith("The period in steps"), "details begin on the second side"
 
 
-def test_the_headings_of_a_table_stand_on_each_of_its_pages(chromium: str, tmp_path: Path):
+def test_table_headings_repeat_on_each_page(chromium: str, tmp_path: Path):
     if shutil.which("pdftotext") is None:
         pytest.skip("pdftotext is missing; on Debian: apt-get install poppler-utils")
     file = tmp_path / "fleet.pdf"
@@ -120,7 +120,7 @@ def test_the_headings_of_a_table_stand_on_each_of_its_pages(chromium: str, tmp_p
     assert all("Rate, max" in page for page in with_rows)
 
 
-def test_no_request_leaves_the_browser(chromium: str):
+def test_pdf_makes_no_network_request(chromium: str):
     """Even of a page that asks for something, without the policy that forbids it."""
     asked: list[str] = []
 

@@ -44,7 +44,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         yield running
 
 
-def test_the_producers_that_a_plugin_throttles_together_are_a_client(cluster: Cluster) -> None:
+def test_producers_throttled_together_are_one_client(cluster: Cluster) -> None:
     source = jmx_source(cluster.nodes[1], cluster.id)
     producer = Producer({"bootstrap.servers": cluster.bootstrap, "client.id": "billing"})
 

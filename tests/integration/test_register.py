@@ -45,9 +45,7 @@ def schema(spark: SparkSession) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("schema")
-def test_names_show_what_agents_write_and_nothing_is_written_there(
-    spark: SparkSession, root: Path
-) -> None:
+def test_registered_names_show_new_rows_without_a_write(spark: SparkSession, root: Path) -> None:
     before = {file: file.stat().st_mtime_ns for file in root.rglob("*")}
     told = [register(spark, str(root), NAMES) for _ in range(2)]  # the second changes nothing
     assert told[0] == told[1]
@@ -64,7 +62,7 @@ def test_names_show_what_agents_write_and_nothing_is_written_there(
 
 
 @pytest.mark.usefixtures("schema")
-def test_a_name_of_another_lake_is_refused(spark: SparkSession, root: Path, tmp_path: Path) -> None:
+def test_name_of_other_lake_is_refused(spark: SparkSession, root: Path, tmp_path: Path) -> None:
     register(spark, str(root), NAMES)
     for one in tables.BRONZE:
         made(tmp_path, one)

@@ -65,7 +65,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Any:
 # No reading proves that these brokers ran throughout, so counts of theirs have no high bound.
 
 
-def test_brokers_that_read_remotely_are_told_and_no_others(told: Any) -> None:
+def test_facts_list_remotely_reading_brokers_only(told: Any) -> None:
     assert {name: row["basis"] for name, row in told.items()} == {
         "broker-1": "measured",
         "broker-2": "modelled",
@@ -80,7 +80,7 @@ def test_a_plugin_s_counters_are_the_figures(told: Any) -> None:
     assert (row["saved_seconds_low"], row["saved_seconds_high"]) == (3.0, None)
 
 
-def test_the_counters_of_our_plugin_are_the_figures_and_the_saving(told: Any) -> None:
+def test_plugin_counters_are_figures_and_saving(told: Any) -> None:
     row = told["broker-4"]
     assert (row["way"], row["fetches"], row["round_trips"], row["seconds"]) == (
         "at once", 12.0, 4.0, 4.0
@@ -88,7 +88,7 @@ def test_the_counters_of_our_plugin_are_the_figures_and_the_saving(told: Any) ->
     assert (row["saved"], row["saved_seconds"], row["segment_seconds"]) == (8.0, 5.0, 1.0)
 
 
-def test_without_a_plugin_they_come_from_the_bytes_read_and_the_mean_segment(told: Any) -> None:
+def test_figures_without_plugin_use_bytes_and_mean_segment(told: Any) -> None:
     # 4,000 bytes of segments of 500: eight of them, in 40 reads.
     row = told["broker-2"]
     assert (row["at_once"], row["at_once_low"], row["at_once_high"]) == (8.0, 0.0, None)

@@ -55,7 +55,7 @@ def found(root: Path, *windows: Any, events: Any = ()) -> list[Topic]:
     return replication(gold, [Statement(objective, topic, WINDOW * SECOND, seen)], events).topics
 
 
-def test_what_was_not_read_is_not_known_and_a_topic_of_which_nothing_is_to_be_said_is_left_out(
+def test_unread_topic_is_null_and_plain_topic_omitted(
     tmp_path: Path,
 ) -> None:
     missing = METRICS[0]
@@ -63,7 +63,7 @@ def test_what_was_not_read_is_not_known_and_a_topic_of_which_nothing_is_to_be_sa
     assert row == Topic("t", Bounds(7, 7, 7), NOTHING, NOTHING, NOTHING, None, 50 * SECOND)
 
 
-def test_elections_are_counted_where_they_were_noted_however_short(tmp_path: Path) -> None:
+def test_short_elections_are_counted(tmp_path: Path) -> None:
     rows = [window(metric, "t", 0) for metric in METRICS]
     events = [
         {"kind": "unclean_election", "topic": "t"},

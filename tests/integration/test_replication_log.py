@@ -81,7 +81,7 @@ def _replicas(cluster: Cluster, topic: str) -> list[list[int]]:
     return [partitions[number].replicas for number in sorted(partitions)]
 
 
-def test_it_happened(told: Told) -> None:
+def test_truth_has_the_played_changes(told: Told) -> None:
     """Else the tests below would hold of nothing."""
     assert (RISKY, 0) in told.true_spans("unclean_leader")
     assert {(MOVED, 0), (MOVED, 1)} <= told.true_spans("reassigning").keys()
@@ -90,7 +90,7 @@ def test_it_happened(told: Told) -> None:
 
 
 @pytest.mark.parametrize("metric", KINDS)
-def test_bronze_has_what_the_controller_decided_to_the_microsecond(told: Told, metric: str) -> None:
+def test_bronze_equals_controller_to_the_microsecond(told: Told, metric: str) -> None:
     assert told.spans(metric) == told.true_spans(KINDS[metric])
 
 
@@ -102,7 +102,7 @@ def test_each_is_an_event_noted_once_at_its_instant(told: Told, kind: str, event
     assert sorted(one[:3] for one in told.events(event)) == sorted(begun)
 
 
-def test_an_event_says_what_was_and_what_is_and_is_of_the_leaders_agent(told: Told) -> None:
+def test_event_has_old_and_new_value_of_leader_agent(told: Told) -> None:
     ((source, old, new),) = (one[3:] for one in told.events("unclean_election") if one[0] == RISKY)
     assert (source, new) == ("broker-1", "1")
     assert old in (None, "2"), "2 may still lead in the log when 1 is back"

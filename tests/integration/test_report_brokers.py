@@ -23,6 +23,8 @@ from tests.rollups import local
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.reads
+
 WINDOW: Final = 300.0
 SECOND: Final = 1_000_000
 WAITS: Final = "kafka.broker.remote_copy.throttle_time"
@@ -95,14 +97,14 @@ def test_a_broker_is_held_back_within_the_bounds_of_its_bean(gold: Gold) -> None
     assert second["held_back_high_us"] is None, "the bean may have been lost"
 
 
-def test_what_waits_at_a_broker_is_the_sum_of_its_topics(gold: Gold) -> None:
+def test_broker_lag_is_the_sum_of_its_topics(gold: Gold) -> None:
     first, second = tier_lag(gold, ()).brokers
     assert (first.waits_bytes_mean, first.waits_bytes_max_of_a_topic) == (4e6, 3e6)
     assert (first.copies_failed.value, first.deletions_failed.value) == (5, 0)
     assert (second.waits_bytes_mean, second.copies_failed.value) == (0, 0)
 
 
-def test_failures_and_untiered_records_are_told_of_each_topic_and_partition(gold: Gold) -> None:
+def test_failures_and_untiered_records_are_by_partition(gold: Gold) -> None:
     found = tier_lag(gold, ())
     assert [(one.topic, one.copies_failed.value) for one in found.topics] == [("a", 3), ("b", 2)]
     assert [one.partition for one in found.partitions] == [0, 1]
@@ -110,7 +112,7 @@ def test_failures_and_untiered_records_are_told_of_each_topic_and_partition(gold
     assert found.partitions_omitted == 0
 
 
-def test_refused_writes_are_zero_where_counted_and_unknown_where_not(gold: Gold) -> None:
+def test_uncounted_refused_writes_are_unknown(gold: Gold) -> None:
     refused = {one.source: one.writes_refused.value for one in min_isr(gold, ()).brokers}
     assert refused == {"broker-1": 9, "broker-2": 0, "broker-3": None}
 
@@ -153,7 +155,7 @@ def test_a_controller_counts_for_itself(gold: Gold) -> None:
     assert one.fenced_brokers_max is None, "no bean said so"
 
 
-def test_clients_accounts_stand_beside_the_brokers(gold: Gold) -> None:
+def test_client_accounts_are_next_to_the_brokers(gold: Gold) -> None:
     java, librdkafka = to_json(throttling(gold, ()).own_views)
     assert (java["client_id"], java["kind"], java["wait_ms_max"]) == ("x", "produce", 80)
     assert (java["held_back_us"], java["held_back_low_us"]) == (120 * SECOND, 60 * SECOND)
@@ -168,7 +170,7 @@ def test_brokers_are_listed_where_a_quota_held_something_back(gold: Gold) -> Non
     assert (second.source, second.replication_sent_bytes) == ("broker-2", 200_000)
 
 
-def test_a_plugin_is_told_of_where_there_is_one(gold: Gold) -> None:
+def test_plugin_is_shown_where_one_exists(gold: Gold) -> None:
     (one,) = remote_reads(gold).plugins
     figures = one.source, one.index_evictions.value, one.uploads.value
     assert figures == ("broker-1", 11, None)

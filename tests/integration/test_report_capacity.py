@@ -20,6 +20,8 @@ from tests.rollups import local
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+pytestmark = pytest.mark.reads
+
 HOURS: Final = 8
 WINDOW: Final = 300.0
 MEBI: Final = 1024.0**2
@@ -104,7 +106,7 @@ def test_a_replica_that_was_not_seen_takes_as_much_as_the_others(told: dict[str,
     )
 
 
-def test_the_fullest_partition_is_full_when_its_growth_says_so(told: dict[str, Any]) -> None:
+def test_fullest_partition_fills_by_its_growth(told: dict[str, Any]) -> None:
     filling = told["filling"]
     last = growing(HOURS * 3600 - WINDOW)
     assert filling["verdict"] == "filling"
@@ -114,7 +116,7 @@ def test_the_fullest_partition_is_full_when_its_growth_says_so(told: dict[str, A
     assert filling["reached_low_us"] <= filling["reached_us"] <= filling["reached_high_us"]
 
 
-def test_full_and_endless_topics_are_told_apart(told: dict[str, Any]) -> None:
+def test_full_and_unlimited_topics_differ(told: dict[str, Any]) -> None:
     assert told["full"]["verdict"] == "full"
     assert told["full"]["reached_us"] == 0
     assert told["full"]["full_share_max"] == pytest.approx(1.1)
@@ -124,12 +126,12 @@ def test_full_and_endless_topics_are_told_apart(told: dict[str, Any]) -> None:
     assert endless["reached_us"] is None
 
 
-def test_where_a_replica_may_be_fuller_nothing_is_forecast(told: dict[str, Any]) -> None:
+def test_possibly_fuller_replica_has_no_forecast(told: dict[str, Any]) -> None:
     hidden = told["hidden"]
     assert (hidden["verdict"], hidden["reached_us"]) == ("unknown", None)
 
 
-def test_of_a_tiered_topic_both_tiers_count(told: dict[str, Any]) -> None:
+def test_tiered_topic_counts_both_tiers(told: dict[str, Any]) -> None:
     """Its leaders alone say how full it is, in whole percent."""
     tiered = told["tiered"]
     assert tiered["full_share_max"] == 0.44

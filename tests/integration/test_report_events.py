@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def test_a_rolling_restart_crowds_nothing_out(tmp_path: Path):
+def test_rolling_restart_hides_no_other_event(tmp_path: Path):
     kinds = ["leader_change"] * 1_200 + ["source_restart", "batch_dropped"]
     told = {"date": micros(0) // 86_400_000_000, "cluster": CLUSTER, "source": "broker-1",
             "agent": "agent-1", "batch": 1}  # fmt: skip

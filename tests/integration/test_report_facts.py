@@ -29,6 +29,8 @@ from tests.lake_builder import Batch, micros
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.reads
+
 ISR = "kafka.partition.under_min_isr"
 THROTTLE = "kafka.client.produce.throttle_time"
 RATE = "kafka.client.produce.byte_rate"
@@ -111,13 +113,13 @@ def test_business_hours_are_a_part_of_all_hours(told: dict[str, Any]):
     assert part["unknown_us"] == 3000 * SECOND
 
 
-def test_what_the_remote_store_holds_and_took(told: dict[str, Any]):
+def test_remote_storage_has_size_and_uploads(told: dict[str, Any]):
     (row,) = told["tiering"]["topics"]
     assert (row["topic"], row["uploaded_bytes"], row["read_bytes"]) == ("t", 200.0, None)
     assert row["stored_byte_seconds"] == 7.0 * 1200
 
 
-def test_what_asks_to_be_tidied_up(told: dict[str, Any]):
+def test_recommendations_of_the_story(told: dict[str, Any]):
     found = told["hygiene"]
     assert [row["topic"] for row in found["no_spare_replica"]] == ["t"]
     assert found["replication_one"] == []
@@ -130,17 +132,17 @@ def test_what_asks_to_be_tidied_up(told: dict[str, Any]):
     assert slow["as_of"] == "2026-11-16T10:10:00Z"
 
 
-def test_what_is_sure_to_be_seen_is_longer_than_an_interval(told: dict[str, Any]):
+def test_detection_floor_is_longer_than_an_interval(told: dict[str, Any]):
     assert told["detection_floor_us"] == 25 * SECOND + 2 * SECOND // 10, "and two slow answers"
 
 
-def test_the_same_period_is_no_week(told: dict[str, Any]):
+def test_span_equal_to_a_week_is_not_a_week(told: dict[str, Any]):
     assert told["week"] is None
     assert told["time_zone"] == "Europe/Berlin"
     assert told["restated"] is None, "nothing was ever published"
 
 
-def test_by_default_a_week_that_has_ended_is_told_and_a_story_of_that_under_way(root: Path):
+def test_default_week_of_report_ended_and_of_explain_runs(root: Path):
     engine = LocalEngine(lakes.at(str(root)))
     monday = micros(7 * 24 * HOUR)  # it was that hour a week ago
     for now_us, week in ((micros(HOUR), "2026-W47"), (monday, "2026-W47")):
@@ -160,7 +162,7 @@ def test_sums_by_week_are_those_of_each_week(root: Path):
     assert gold.by_week(tables.COVERAGE, []) == []
 
 
-def test_a_week_of_another_zone_has_the_same_figures(root: Path):
+def test_week_of_other_zone_has_the_same_figures(root: Path):
     engine, weeks = LocalEngine(lakes.at(str(root))), {}
     for zone in ("UTC", "Europe/Berlin", "Asia/Kolkata"):
         calendar = Calendar(zone)
@@ -183,7 +185,7 @@ def test_a_week_of_another_zone_has_the_same_figures(root: Path):
         assert sum(point[1] or 0 for point in line["points"]) > 0
 
 
-def test_a_figure_that_was_published_otherwise_stands_beside_the_new_one(root: Path):
+def test_revised_figure_is_next_to_the_published_one(root: Path):
     engine = LocalEngine(lakes.at(str(root)))
     period = periods.span("2026-11-16T10:00:00Z", "2026-11-16T11:00:00Z")
     wanted = objective_files.load()
@@ -236,7 +238,7 @@ def test_every_cluster_and_a_team_by_one_command_each(root: Path, tmp_path: Path
     assert [row["team"] for row in told["owners"]["accounts"]] == ["blue"]
 
 
-def test_hours_whose_readings_an_older_jmxlake_did_not_write_are_refused(tmp_path: Path):
+def test_hours_without_readings_of_older_gold_are_refused(tmp_path: Path):
     """Their incidents are not known; a report without any would say that there were none."""
     batch().commit(tmp_path)
     rollups.local(tmp_path)

@@ -10,6 +10,8 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from tests.story_facts import facts_of
 from tests.story_lake import Story
 from tests.unit.test_page_golden import GOLDEN
@@ -17,7 +19,7 @@ from tests.unit.test_page_golden import GOLDEN
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import pytest
+pytestmark = pytest.mark.reads
 
 FILE = GOLDEN / "report.json"
 ANEW = (

@@ -25,6 +25,8 @@ from tests.lake_builder import BASE, CLUSTER, micros
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.reads
+
 SECOND: Final = 1_000_000
 WINDOW: Final = 300
 PERIOD: Final = Period(BASE, BASE + dt.timedelta(seconds=3 * WINDOW))
@@ -87,11 +89,11 @@ def test_a_mean_is_never_above_the_greatest(tmp_path: Path):
     assert copy(tmp_path, windows=windows).mean_bytes == pytest.approx(3.5)
 
 
-def test_what_nobody_saw_has_no_mean(tmp_path: Path):
+def test_unobserved_lag_has_no_mean(tmp_path: Path):
     assert copy(tmp_path).mean_bytes is None
 
 
-def test_a_deletion_that_failed_is_a_lag_though_its_bytes_are_forgotten(tmp_path: Path):
+def test_failed_deletion_is_a_lag_without_bytes(tmp_path: Path):
     """KAFKA-17428: a segment that could not be deleted counts, its bytes do not."""
     waits = window(0, 1, 300.0, 300 * 12.0, 12.0)
     segments = waits | {"metric": "kafka.topic.remote_delete_lag.segments"}
@@ -111,7 +113,7 @@ def test_a_deletion_that_failed_is_a_lag_though_its_bytes_are_forgotten(tmp_path
     ("match", "shown"),
     [((), ["audit", "billing"]), (("!audit",), ["billing"]), (("aud*",), ["audit"])],
 )
-def test_lost_offsets_are_shown_of_the_groups_that_objectives_are_on(
+def test_lost_offsets_are_of_groups_with_objectives(
     tmp_path: Path, match: tuple[str, ...], shown: list[str]
 ):
     rest = {"cluster": CLUSTER, "window_start": BASE, "topic": "t", "partition_id": 0}
@@ -174,7 +176,7 @@ def told_by(two_until: float, *, read_on: bool) -> tuple[list[Any], list[Any]]:
         (300.0, True, 0.0),
     ],
 )
-def test_what_waits_at_the_end_is_not_known_while_who_may_lead_it_is_silent(
+def test_lag_at_end_with_silent_leader_is_null(
     tmp_path: Path, *, before_the_end: float, read_on: bool, last: float | None
 ) -> None:
     told = told_by(3.0 * WINDOW - before_the_end, read_on=read_on)

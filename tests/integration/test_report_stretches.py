@@ -24,6 +24,8 @@ from tests.lake_builder import BASE, CLUSTER, micros
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.reads
+
 WINDOW: Final = 300
 SECOND: Final = 1_000_000
 
@@ -75,7 +77,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ((3, 12), []),
     ],
 )
-def test_an_incident_is_told_as_far_as_it_lies_in_the_period(
+def test_incident_is_cut_to_the_period(
     root: Path, windows: tuple[int, int], wanted: list[tuple[float, ...]]
 ) -> None:
     assert found(root, *windows) == wanted

@@ -23,6 +23,8 @@ from tests.lake_builder import BASE, CLUSTER, micros
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.reads
+
 SECOND: Final = 1_000_000
 WINDOW: Final = 300
 WINDOWS: Final = 4
@@ -99,12 +101,12 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return {one.name: [tuple(point[1:]) for point in one.points] for one in told}
 
 
-def test_a_window_is_zero_only_where_what_tells_of_it_was_read(drawn: dict[str, Any]):
+def test_window_is_zero_only_where_observed(drawn: dict[str, Any]):
     unknown = (None, None, None)
     assert drawn["throttled"] == [(1.0, 1.0, 1.0), unknown, unknown, (0.0, 0.0, 0.0)]
 
 
-def test_one_broker_that_was_not_read_may_have_had_something_to_tell(drawn: dict[str, Any]):
+def test_window_with_an_unread_broker_is_null(drawn: dict[str, Any]):
     unknown = (None, None, None)
     known, found, *others = drawn["under_min_isr"]
     assert known == (0.0, 0.0, 0.0), "all but one scrape"

@@ -131,14 +131,14 @@ def test_a_second_rollup_makes_no_commit(once: Path):
     assert versions(once) == before
 
 
-def test_every_row_is_what_bronze_says(once: Path):
+def test_every_gold_row_follows_from_bronze(once: Path):
     found = verify(LocalEngine(lakes.at(str(once))), objective_files.load(), 2, 1)
     assert found.differences == ()
     assert found.rows > 50
 
 
 @pytest.mark.spark
-def test_spark_makes_the_same_tables_step_by_step_and_publishes_once(
+def test_spark_in_steps_makes_same_tables_and_publishes_once(
     spark: SparkSession, once: Path, tmp_path: Path
 ):
     first_batch().commit(tmp_path)
@@ -165,7 +165,7 @@ def test_spark_makes_the_same_tables_step_by_step_and_publishes_once(
     ],
     ids=["local", "spark"],
 )
-def test_killed_anywhere_and_run_again_gives_the_tables_of_one_rollup(
+def test_killed_rollup_run_again_equals_one_rollup(
     engine: str, killed_after: tuple[str, ...], once: Path, tmp_path: Path
 ):
     shutil.copytree(once / "bronze", tmp_path / "bronze")
@@ -209,7 +209,7 @@ def _rollup_that_dies_after(engine: str, table: str, root: Path) -> int:
                 os.killpg(process.pid, signal.SIGKILL)
 
 
-def test_what_one_rollup_says(once: Path):
+def test_rollup_outcome_has_its_counts(once: Path):
     finest = tables.WINDOWS
 
     def row(table: tables.Table, metric: str, window: float) -> SimpleNamespace:
@@ -338,9 +338,7 @@ def test_gold_keeps_its_windows(once: Path):
 
 
 @pytest.mark.spark
-def test_a_lake_without_a_table_or_with_another_schema_is_one_line(
-    spark: SparkSession, tmp_path: Path
-):
+def test_missing_table_or_other_schema_is_one_line(spark: SparkSession, tmp_path: Path):
     first_batch().commit(tmp_path)
     lake = lakes.at(str(tmp_path))
     with pytest.raises(TableNotFoundError, match="Run jmxlake rollup first"):
@@ -353,13 +351,13 @@ def test_a_lake_without_a_table_or_with_another_schema_is_one_line(
     assert "\n" not in str(caught.value)
 
 
-def test_clusters_are_told_apart(once: Path):
+def test_clusters_are_kept_apart(once: Path):
     engine = LocalEngine(lakes.at(str(once)))
     with pytest.raises(periods.PeriodError, match=CLUSTER):
         reports.facts(engine, objective_files.load(), periods.week("2026-W47"), cluster="x")
 
 
-def test_the_command_tells_results_on_stdout_and_progress_on_stderr(once: Path, tmp_path: Path):
+def test_command_prints_results_and_progress_apart(once: Path, tmp_path: Path):
     run = CliRunner().invoke(main, ["rollup", str(once), "--json"])
     assert (run.exit_code, json.loads(run.stdout)["hours"]) == (0, 0)
     assert "starting Spark" not in run.stderr, "there is nothing to compute"

@@ -32,7 +32,7 @@ def empty(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path
     return root
 
 
-def test_the_outcome_is_on_stdout_and_nothing_else(empty: Path) -> None:
+def test_stdout_has_the_outcome_only(empty: Path) -> None:
     run = CliRunner().invoke(main, ["rollup", str(empty), "--json"])
     assert run.exit_code == 0, run.stderr
     assert json.loads(run.stdout) == {
@@ -72,7 +72,7 @@ def test_a_second_one_ends_with_3_and_one_line(empty: Path) -> None:
             assert "is rolling up since" in line
 
 
-def test_what_cannot_be_done_is_one_line_and_1(empty: Path, tmp_path: Path) -> None:
+def test_impossible_rollup_is_one_line_and_exit_1(empty: Path, tmp_path: Path) -> None:
     Batch().commit(tmp_path)
     run = CliRunner().invoke(main, ["verify", str(tmp_path)])
     assert run.exit_code == 1
@@ -83,7 +83,7 @@ def test_what_cannot_be_done_is_one_line_and_1(empty: Path, tmp_path: Path) -> N
 
 
 @pytest.mark.usefixtures("spark")  # it has Delta's jars alone
-def test_a_bucket_without_the_jars_of_s3a_says_where_they_are_told_of() -> None:
+def test_bucket_without_s3a_jars_names_the_documentation() -> None:
     run = CliRunner().invoke(main, ["verify", "s3a://observability/kafka"])
     assert run.exit_code == 1
     assert run.stderr.splitlines()[-1].endswith("the jars of S3A: docs/engines.md, S3")

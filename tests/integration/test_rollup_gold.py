@@ -39,7 +39,7 @@ def compared(engine: Engine) -> Found:
     return verify(engine, objective_files.load(), 10, 1)
 
 
-def test_verify_finds_what_differs_and_nothing_else(engines: Engines, tmp_path: Path) -> None:
+def test_verify_finds_exactly_the_changed_rows(engines: Engines, tmp_path: Path) -> None:
     hours(1, 0, HOUR, 30 * HOUR).commit(tmp_path)
     engine = engines(tmp_path)
     with pytest.raises(LakehouseError, match="gold has no data"):
@@ -80,9 +80,7 @@ def test_verify_waits_for_a_rollup(local: Engines, tmp_path: Path) -> None:
     assert compared(engine).differences == ()
 
 
-def test_gold_of_an_older_version_gets_the_tables_and_columns_it_lacks(
-    engines: Engines, tmp_path: Path
-) -> None:
+def test_older_gold_gets_missing_tables_and_columns(engines: Engines, tmp_path: Path) -> None:
     hours(1, 0).commit(tmp_path)
     engine = engines(tmp_path)
     prepare(tmp_path)
@@ -215,9 +213,7 @@ def older(gold: Path, days: int) -> None:
         os.utime(file, (at, at))
 
 
-def test_the_lake_says_with_which_family_a_users_own_metric_is_read(
-    engines: Engines, tmp_path: Path
-) -> None:
+def test_lake_has_the_family_of_an_own_metric(engines: Engines, tmp_path: Path) -> None:
     one = Batch()
     one.run("my.own.bean", 0, 300, 1.0, topic="t")
     one.zeros(rollups.ISR, 0, 300, "t", [0])

@@ -41,7 +41,7 @@ def untils(engine: Engine) -> list[int]:
     ]
 
 
-def test_a_second_one_is_refused_with_who_and_since_when(engine: Engine) -> None:
+def test_second_rollup_is_refused_with_holder_and_start(engine: Engine) -> None:
     with lease.hold(engine, LONG) as first:
         first.check()
         with pytest.raises(LeaseHeldError) as refused, lease.hold(engine, LONG):
@@ -58,7 +58,7 @@ def test_a_second_one_is_refused_with_who_and_since_when(engine: Engine) -> None
     assert len(untils(engine)) == 1
 
 
-def test_of_many_at_once_one_has_it(engine: Engine) -> None:
+def test_concurrent_leases_have_one_holder(engine: Engine) -> None:
     """Also where there is no row yet: Delta lets one of the commits in."""
     together, decided = threading.Barrier(3), threading.Barrier(3)
 
@@ -79,7 +79,7 @@ def test_of_many_at_once_one_has_it(engine: Engine) -> None:
         assert len(untils(engine)) == 1
 
 
-def test_one_that_has_run_out_is_taken_and_its_holder_stops(engine: Engine) -> None:
+def test_expired_lease_is_taken_and_its_holder_stops(engine: Engine) -> None:
     with lease.hold(engine, OVER) as slow:
         with lease.hold(engine, LONG._replace(skew=0)) as next_one:
             with pytest.raises(LeaseLostError, match="has the lease now"):
@@ -102,7 +102,7 @@ def test_clocks_may_differ_by_the_skew(engine: Engine) -> None:
         slow.check()
 
 
-def test_it_is_renewed_while_its_holder_works(engine: Engine) -> None:
+def test_lease_is_renewed_while_its_holder_works(engine: Engine) -> None:
     def until() -> int:
         (found,) = untils(engine)
         return found
@@ -113,7 +113,7 @@ def test_it_is_renewed_while_its_holder_works(engine: Engine) -> None:
         busy.check()
 
 
-def test_it_can_be_taken_from_one_that_is_known_to_be_dead(engine: Engine) -> None:
+def test_lease_can_be_taken_from_a_dead_holder(engine: Engine) -> None:
     with (
         lease.hold(engine, OVER) as dead,
         lease.hold(engine, LONG, take_over=True) as alive,
@@ -128,7 +128,7 @@ def written_by(engine: Engine) -> str | None:
     return None if found is None else found.properties.get(lease.WRITER)
 
 
-def test_gold_that_another_kind_of_engine_writes_is_left_alone(engine: Engine) -> None:
+def test_gold_written_by_other_engine_is_untouched(engine: Engine) -> None:
     mine = engine.writer
     with lease.hold(engine, LONG):
         assert written_by(engine) == mine

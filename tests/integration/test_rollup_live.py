@@ -16,7 +16,6 @@ import yaml
 from click.testing import CliRunner
 from deltalake import DeltaTable
 
-from demo.s3.server import S3Server
 from lakehouse import tables
 from lakehouse.cli.main import main
 from lakehouse.core.lake import at
@@ -25,6 +24,7 @@ from lakehouse.errors import LeaseHeldError, TableNotFoundError
 from lakehouse.rollup import lease
 from tests import bronze_commits
 from tests.everywhere.gold_rows import differing, gold_rows
+from tests.rig.s3.server import S3Server
 from tests.waiting import wait_for
 
 if TYPE_CHECKING:
@@ -114,9 +114,7 @@ def deliver(server: S3Server, lake: str, number: int) -> None:
     bronze_commits.commit_all(lake, server.options, _AGENT, range(number, number + 1))
 
 
-def test_store_that_is_away_is_one_line_and_its_next_rows_are_rolled_up(
-    server: S3Server, tmp_path: Path
-) -> None:
+def test_unreachable_store_is_one_line_and_rollup_resumes(server: S3Server, tmp_path: Path) -> None:
     with lake_of(server, "live") as lake, Driver(server, lake, tmp_path / "driver.log") as driver:
         assert driver.next("how")["how"] == "whole"
         server.pause()

@@ -174,7 +174,7 @@ def test_a_hole_in_the_log_that_spark_does_not_see_is_noticed(
 
 
 @pytest.mark.parametrize("removed", ["all", "half"])
-def test_late_data_of_a_date_that_retention_removed_leaves_gold_as_it_is(
+def test_late_data_of_removed_date_leaves_gold(
     local: Engines, tmp_path: Path, removed: str
 ) -> None:
     """And is counted in gold/rejected, once, however often it is rolled up."""
@@ -222,7 +222,7 @@ def set_aside(engine: Engine) -> list[tuple[Any, ...]]:
     return sorted(row for row in found if row[0] in rejected.REASONS)
 
 
-def test_since_rebuilds_what_bronze_holds(local: Engines, tmp_path: Path) -> None:
+def test_since_rebuilds_hours_of_bronze(local: Engines, tmp_path: Path) -> None:
     root = tmp_path / "lake"
     hours(1, -DAY, 0, DAY).commit(root)
     prepare(root)
@@ -307,9 +307,7 @@ def test_misdated_rows_are_set_aside_as_they_come_and_stay_there(
     )
 
 
-def test_hours_whose_finest_rows_are_gone_are_not_recomputed(
-    local: Engines, tmp_path: Path
-) -> None:
+def test_hours_without_5_minute_rows_are_not_recomputed(local: Engines, tmp_path: Path) -> None:
     root, old = tmp_path / "lake", (dt.datetime.now(dt.UTC) - BASE).days
     keep = Wanted(tidy="now", keep_windows_days=old + 10)  # from now on; the lake is of BASE
     hours(1, -20 * DAY, 0).commit(root)

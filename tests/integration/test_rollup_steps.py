@@ -71,7 +71,7 @@ def ending_after(point: str) -> Callable[[str], None]:
     return end
 
 
-def test_ended_after_a_step_of_any_kind_the_next_rollup_makes_the_same_tables(
+def test_rollup_ended_after_any_step_is_completed_by_next(
     local: Engines, bronze: Path, once: dict[str, list[str]], tmp_path: Path
 ) -> None:
     """One lake, in which one rollup after the other ends a step later than the one before."""
@@ -88,7 +88,7 @@ def test_ended_after_a_step_of_any_kind_the_next_rollup_makes_the_same_tables(
     assert rolled(engine).hours == 0
 
 
-def test_an_ended_rollup_goes_on_with_the_batch_that_was_not_done(
+def test_ended_rollup_resumes_at_the_open_batch(
     local: Engines, bronze: Path, once: dict[str, list[str]], tmp_path: Path
 ) -> None:
     root = tmp_path / "lake"
@@ -106,7 +106,7 @@ def test_an_ended_rollup_goes_on_with_the_batch_that_was_not_done(
     assert rows_of(root, (tables.STRETCHES,)) == {"stretches": []}
 
 
-def test_what_came_for_a_batch_that_was_done_is_not_forgotten(
+def test_late_rows_of_a_done_batch_are_rolled_up(
     local: Engines, bronze: Path, tmp_path: Path
 ) -> None:
     root = tmp_path / "lake"
@@ -164,7 +164,7 @@ def lease_ran_out(engine: Engine) -> bool:
     return bool(until / 1e6 < time.time())
 
 
-def test_one_at_a_time_and_one_that_slept_over_its_lease_stops_before_its_next_commit(
+def test_expired_lease_stops_before_next_commit(
     local: Engines, bronze: Path, once: dict[str, list[str]], tmp_path: Path
 ) -> None:
     """To others, one that is stopped is as good as killed."""

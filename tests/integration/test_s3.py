@@ -16,16 +16,16 @@ from collector.encoding.bronze_rows import Batch
 from collector.errors import LakeError
 from collector.spool.spool import Spool
 from demo.ports import free_ports
-from demo.s3 import rules
-from demo.s3.fake_unconditional import FakeUnconditionalStore
-from demo.s3.proxy import FaultyProxy
-from demo.s3.server import S3Server
+from tests.rig.s3 import rules
+from tests.rig.s3.fake_unconditional import FakeUnconditionalStore
+from tests.rig.s3.proxy import FaultyProxy
+from tests.rig.s3.server import S3Server
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from demo.s3.rules import Rule
+    from tests.rig.s3.rules import Rule
 
 MIB = 1 << 20
 MINUTE = 60_000_000
@@ -201,7 +201,7 @@ def test_four_agents_at_once_lose_and_double_nothing(
         assert versions == 4 * rounds, "a commit for each"
 
 
-def test_the_slower_of_two_agents_that_make_a_table_takes_the_others(
+def test_slower_table_creator_uses_the_faster_ones(
     server: S3Server, proxy: FaultyProxy, lake: str, options: dict[str, str], tmp_path: Path
 ) -> None:
     with (
@@ -268,7 +268,7 @@ def test_a_data_file_that_meets_trouble_is_written_once(
 
 
 @pytest.mark.parametrize("fault", [*FAULTS, *CONDITIONS])
-def test_a_table_whose_making_meets_trouble_is_made_once(
+def test_table_creation_with_faults_happens_once(
     server: S3Server, proxy: FaultyProxy, lake: str, options: dict[str, str], tmp_path: Path,
     fault: str,
 ) -> None:  # fmt: skip
@@ -320,7 +320,7 @@ WRONG: dict[str, tuple[str, dict[str, str]]] = {
 
 
 @pytest.mark.parametrize("what", WRONG)
-def test_what_is_configured_wrong_is_said_and_nothing_is_lost(
+def test_wrong_configuration_is_reported_without_loss(
     server: S3Server, lake: str, options: dict[str, str], tmp_path: Path, what: str
 ) -> None:
     said, wrong = WRONG[what]
@@ -334,7 +334,7 @@ def test_what_is_configured_wrong_is_said_and_nothing_is_lost(
         check_once(server, lake, one)
 
 
-def test_credentials_that_were_renewed_are_taken_without_a_restart(
+def test_renewed_credentials_are_used_without_restart(
     server: S3Server, lake: str, options: dict[str, str], tmp_path: Path
 ) -> None:
     given = {**options, **WRONG["secret"][1]}
@@ -345,7 +345,7 @@ def test_credentials_that_were_renewed_are_taken_without_a_restart(
         check_once(server, lake, one)
 
 
-def test_a_fake_answer_that_the_token_has_expired_is_said_and_nothing_is_lost(
+def test_expired_token_is_reported_without_loss(
     server: S3Server, proxy: FaultyProxy, lake: str, options: dict[str, str], tmp_path: Path
 ) -> None:
     """versitygw knows no temporary credentials, so the proxy answers as AWS does."""
@@ -369,7 +369,7 @@ def check_refused(one: Host, options: dict[str, str], said: str) -> None:
     assert one.spool.depth().batches == 2
 
 
-def test_a_store_that_ignores_conditional_puts_is_refused_by_check(
+def test_check_refuses_store_without_conditional_put(
     lake: str, options: dict[str, str], tmp_path: Path
 ) -> None:
     with host(tmp_path / "real", lake, options) as one:

@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from demo.s3 import rules
-from demo.s3.proxy import FaultyProxy
+from tests.rig.s3 import rules
+from tests.rig.s3.proxy import FaultyProxy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -112,7 +112,7 @@ def test_bodies_of_any_framing_pass_unchanged(
     assert set(proxy.seen) == {rules.Seen("PUT", KEY, 200), rules.Seen("HEAD", KEY, 200)}
 
 
-def test_a_client_that_waits_for_100_continue_is_told_to_go_on(
+def test_client_waiting_for_100_continue_gets_it(
     client: http.client.HTTPConnection, echo: EchoServer
 ) -> None:
     client.putrequest("PUT", PATH)

@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 # aiosmtpd takes TLS from the first byte for none at all.
-pytestmark = pytest.mark.filterwarnings("ignore:Requiring AUTH while not requiring TLS")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:Requiring AUTH while not requiring TLS"),
+    pytest.mark.reads,
+]
 
 
 @pytest.fixture
@@ -99,7 +102,7 @@ def test_a_mail_arrives_encrypted_and_authenticated(
     assert json.loads(told_again.get_content()) == json.loads(facts.read_text())
 
 
-def test_what_a_dry_run_prints_is_what_goes_but_for_the_date(
+def test_dry_run_prints_the_sent_mail_except_its_date(
     facts: Path, tmp_path: Path, trusted: Authority
 ):
     with mail_server(Mailbox(), "starttls", trusted) as box:
@@ -120,9 +123,7 @@ def test_what_a_dry_run_prints_is_what_goes_but_for_the_date(
     assert undated(dry.stdout_bytes) == undated(box.got[0][2])
 
 
-def test_a_server_whose_certificate_nobody_trusts_gets_nothing(
-    facts: Path, tmp_path: Path, trusted: Authority
-):
+def test_untrusted_mail_server_gets_no_mail(facts: Path, tmp_path: Path, trusted: Authority):
     stranger = Authority.made(tmp_path, "stranger.pem")
     for security in ("starttls", "tls"):
         with mail_server(Mailbox(), security, stranger) as box:
@@ -132,7 +133,7 @@ def test_a_server_whose_certificate_nobody_trusts_gets_nothing(
         assert box.got == []
 
 
-def test_a_certificate_of_another_host_is_none(facts: Path, tmp_path: Path, trusted: Authority):
+def test_certificate_of_other_host_is_refused(facts: Path, tmp_path: Path, trusted: Authority):
     with mail_server(Mailbox(), "starttls", trusted, host="mail.example.org") as box:
         told = mail(tmp_path, box.port, ca_file=str(trusted.file))
         line = failed(run(facts, settings(tmp_path, mail=told)))
@@ -169,7 +170,7 @@ def test_a_password_that_smtplib_cannot_send_is_one_line(
     assert "päss" not in line
 
 
-def test_who_is_refused_is_named_and_the_others_get_it(facts: Path, tmp_path: Path):
+def test_refused_recipient_is_named_and_others_get_mail(facts: Path, tmp_path: Path):
     box = Mailbox(refuses=frozenset({"gone@example.org"}))
     with mail_server(box, "none"):
         file = settings(tmp_path, mail=open_mail(box.port))
@@ -182,7 +183,7 @@ def test_who_is_refused_is_named_and_the_others_get_it(facts: Path, tmp_path: Pa
         assert "refused every recipient" in line
 
 
-def test_nobody_there_and_nobody_who_answers_are_one_line(facts: Path, tmp_path: Path):
+def test_unreachable_and_silent_servers_are_one_line(facts: Path, tmp_path: Path):
     with socket.create_server(("127.0.0.1", 0)) as mute:
         port = mute.getsockname()[1]
         told = open_mail(port, timeout_seconds=0.3)
@@ -225,7 +226,7 @@ def test_card_is_posted_with_the_link_of_the_command(facts: Path, tmp_path: Path
     )
 
 
-def test_a_chat_whose_certificate_nobody_trusts_gets_nothing(facts: Path, tmp_path: Path):
+def test_untrusted_chat_server_gets_no_message(facts: Path, tmp_path: Path):
     with chat(Room(), Authority.made(tmp_path)) as room:
         file = settings(tmp_path, webhook={"url_variable": "CHAT"})
         line = failed(run(facts, file, CHAT=room.url))
@@ -272,12 +273,12 @@ def test_a_chat_that_echoes_the_address_does_not_tell_it(facts: Path, tmp_path: 
         ("", "the variable CHAT is empty"),
     ],
 )
-def test_an_address_that_is_none_is_one_line(facts: Path, tmp_path: Path, address: str, told: str):
+def test_invalid_address_is_one_line(facts: Path, tmp_path: Path, address: str, told: str):
     file = settings(tmp_path, webhook={"url_variable": "CHAT"})
     assert told in failed(run(facts, file, CHAT=address))
 
 
-def test_where_one_way_fails_the_other_is_tried(facts: Path, tmp_path: Path):
+def test_failed_mail_still_posts_to_the_chat(facts: Path, tmp_path: Path):
     with chat(Room()) as room:
         file = settings(tmp_path, mail=open_mail(1), webhook={"url_variable": "CHAT"})
         done = run(facts, file, CHAT=room.url)
@@ -288,9 +289,7 @@ def test_where_one_way_fails_the_other_is_tried(facts: Path, tmp_path: Path):
     assert len(room.got) == 2
 
 
-def test_a_secret_that_is_not_there_is_one_line_before_anybody_is_asked(
-    facts: Path, tmp_path: Path
-):
+def test_missing_secret_is_one_line_before_any_request(facts: Path, tmp_path: Path):
     told = mail(tmp_path, 1)
     (tmp_path / "password").unlink()
     assert "No such file" in failed(run(facts, settings(tmp_path, mail=told)))

@@ -65,9 +65,7 @@ def values(scraper: Scraper) -> dict[Series, float | None]:
     }
 
 
-def test_a_copy_lag_is_unknown_while_a_copy_goes_on_and_not_zero(
-    cluster: Cluster, scraper: Scraper
-) -> None:
+def test_copy_lag_during_a_copy_is_unknown(cluster: Cluster, scraper: Scraper) -> None:
     hold = cluster.remote_folder.with_name(f"{cluster.remote_folder.name}.hold")
     fill(cluster.bootstrap, "orders", 1, 2)
     wait_for(lambda: values(scraper).get(LAG) == 0.0 and COPIED in values(scraper), 30)

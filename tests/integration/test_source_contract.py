@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
     Opener = Callable[..., Source]
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.waits]
 
 PATIENCE: Final = 30.0
 """For an answer that must come: on a busy machine a first one, or a JVM's start, takes seconds."""
@@ -233,7 +233,7 @@ def test_every_way_reads_the_same_to_the_last_bean(opened: Opener) -> None:
 
 
 @pytest.mark.parametrize("file", sorted(RULES.glob("*.y*ml")), ids=lambda file: file.stem)
-def test_under_published_rules_an_exporter_gives_what_jmx_gives(
+def test_exporter_with_published_rules_equals_jmx(
     kafka: Cluster, opened: Opener, file: Path
 ) -> None:
     """Of all families that these rules show; what they hide is refused, and never zero."""
@@ -276,7 +276,7 @@ def _has_all_that_is_odd(found: dict[Series, float | None]) -> None:
     } == {one[1:3]: value for one, value in found.items() if one.metric == under}  # fmt: skip
 
 
-def test_every_way_tells_the_same_identity(kafka: Cluster, opened: Opener) -> None:
+def test_every_transport_has_the_same_identity(kafka: Cluster, opened: Opener) -> None:
     told = {opened(way).identify() for way in WAYS}
     assert len(told) == 1
     process = psutil.Process(kafka.nodes[1].pid)
@@ -293,7 +293,7 @@ def test_every_way_tells_the_same_identity(kafka: Cluster, opened: Opener) -> No
         (Expected("broker", "1", "another"), "responds instead of another"),
     ],
 )
-def test_another_node_or_cluster_than_expected_is_refused(
+def test_unexpected_node_or_cluster_is_refused(
     opened: Opener, way: str, expected: Expected, told: str
 ) -> None:
     if way == "prometheus" and expected.cluster:
@@ -303,7 +303,9 @@ def test_another_node_or_cluster_than_expected_is_refused(
 
 
 @pytest.mark.parametrize("way", REMOTE)
-def test_a_wrong_password_is_refused_and_not_told(opened: Opener, way: str, tmp_path: Path) -> None:
+def test_wrong_password_is_refused_without_printing_it(
+    opened: Opener, way: str, tmp_path: Path
+) -> None:
     wrong = tmp_path / "password"
     wrong.write_text("not-the-password\n")
     with pytest.raises(SourceRefusedError, match="the user or the password was refused") as refused:
@@ -313,7 +315,7 @@ def test_a_wrong_password_is_refused_and_not_told(opened: Opener, way: str, tmp_
 
 
 @pytest.mark.parametrize("way", REMOTE)
-def test_nobody_listening_is_refused_at_once(opened: Opener, way: str) -> None:
+def test_closed_port_is_refused_at_once(opened: Opener, way: str) -> None:
     (port,) = free_ports(1)
     started = time.monotonic()
     with pytest.raises(SourceRefusedError, match=f"127.0.0.1:{port}: nothing listens there"):
@@ -343,7 +345,7 @@ def test_beyond_the_cap_every_way_folds_and_counts_the_same(opened: Opener) -> N
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_what_is_absent_is_absent_and_what_is_no_number_is_refused_by_name(
+def test_absent_bean_is_absent_and_text_value_is_refused(
     opened: Opener, way: str, tmp_path: Path
 ) -> None:
     source = opened(way)
@@ -371,9 +373,7 @@ def _own(folder: Path, *pairs: str) -> catalogue.Family:
     return catalogue.load(folder).family("own")
 
 
-def test_a_stopped_broker_is_a_timeout_in_time_and_read_again_when_it_goes_on(
-    kafka: Cluster, opened: Opener
-) -> None:
+def test_stopped_broker_times_out_and_is_read_when_resumed(kafka: Cluster, opened: Opener) -> None:
     sources = [opened(way, seconds=TIMEOUT) for way in WAYS]
     for source in sources:
         wait_for(partial(_is_read, source), 60)
@@ -395,7 +395,7 @@ def test_a_stopped_broker_is_a_timeout_in_time_and_read_again_when_it_goes_on(
         wait_for(partial(_is_read, source), 60)
 
 
-def test_after_a_restart_every_way_works_again_and_tells_it(kafka: Cluster, opened: Opener) -> None:
+def test_restart_is_one_error_and_a_later_start(kafka: Cluster, opened: Opener) -> None:
     sources = {way: opened(way) for way in WAYS}
     before = {way: source.identify() for way, source in sources.items()}
     kafka.nodes[1].restart()
@@ -436,7 +436,7 @@ def test_texts_are_read_as_numbers(way: str, opened: Opener) -> None:
     assert _values(opened(way), TEXTS) == [[7], [3]]
 
 
-def test_an_exporter_shows_no_texts_and_no_item_that_is_not_there(opened: Opener) -> None:
+def test_exporter_has_no_texts_and_no_absent_items(opened: Opener) -> None:
     source = opened("prometheus")
     with pytest.raises(SourceError, match=r"hide jvm\.spec\.is_java and 1 more of texts"):
         source.read(TEXTS)

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from collector.model import Answer, Reading
     from demo.node import Node
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.waits]
 
 TIMEOUT = Duration("30s")  # on a busy machine a first answer takes seconds
 ADMIN_SECONDS = 10  # of which what a stopped broker is asked for takes some
@@ -142,13 +142,13 @@ def test_a_password_file_in_the_form_of_the_jvm(
             source.identify()
 
 
-def test_a_port_that_is_no_jmx_is_refused(pair: Cluster) -> None:
+def test_port_without_jmx_is_refused(pair: Cluster) -> None:
     with pytest.raises(SourceError, match=f"JMX of 127.0.0.1:{pair.nodes[1].plan.port}"):
         JmxSource(Expected("broker"), Jmx(pair.nodes[1].plan.port, timeout=TIMEOUT)).identify()
 
 
 @pytest.mark.usefixtures("pair")
-def test_a_registry_that_sends_us_to_another_host_gets_no_password(tmp_path: Path) -> None:
+def test_registry_redirecting_to_other_host_gets_no_password(tmp_path: Path) -> None:
     (port,) = free_ports(1)
     option, password = "-Dcom.sun.management.jmxremote", tmp_path / "password"
     password.write_text("secret\n")
@@ -221,7 +221,7 @@ def test_a_tiered_topic_has_its_beans_and_known_faults(
     assert not reading(answer, "kafka.partition.upload_tier_lag").zeros
 
 
-def test_a_class_that_the_serial_filter_refuses_is_an_error_and_the_next_question_is_answered(
+def test_class_refused_by_serial_filter_fails_one_scrape(
     pair: Cluster, opened: Callable[[JmxSource], JmxSource], tmp_path: Path
 ) -> None:
     (tmp_path / "own.yaml").write_text(
@@ -234,7 +234,7 @@ def test_a_class_that_the_serial_filter_refuses_is_an_error_and_the_next_questio
     assert source.read(CATALOGUE.family("min_isr")).beans > 0
 
 
-def test_an_attribute_that_is_not_there_is_absent_and_not_zero(
+def test_missing_attribute_is_absent(
     pair: Cluster, opened: Callable[[JmxSource], JmxSource], tmp_path: Path
 ) -> None:
     (tmp_path / "own.yaml").write_text(
@@ -248,7 +248,7 @@ def test_an_attribute_that_is_not_there_is_absent_and_not_zero(
     assert answer.beans == 0
 
 
-def test_clients_have_no_beans_before_a_quota_and_decoded_names_after(
+def test_client_beans_appear_with_quota_and_decoded_names(
     pair: Cluster, opened: Callable[[JmxSource], JmxSource]
 ) -> None:
     source = opened(jmx(pair.nodes[1]))
@@ -298,7 +298,7 @@ def test_clients_have_no_beans_before_a_quota_and_decoded_names_after(
     assert first.values == second.values
 
 
-def test_what_a_stopped_broker_led_is_told_by_the_others(
+def test_partitions_of_stopped_broker_are_read_from_others(
     pair: Cluster, opened: Callable[[JmxSource], JmxSource]
 ) -> None:
     other = opened(jmx(pair.nodes[1]))
@@ -319,7 +319,7 @@ def test_what_a_stopped_broker_led_is_told_by_the_others(
     admin.close()
 
 
-def test_a_leader_without_the_listener_that_is_asked_is_unknown_and_an_event(
+def test_leader_without_the_listener_is_unknown_and_an_event(
     pair: Cluster, opened: Callable[[JmxSource], JmxSource]
 ) -> None:
     """A listener of its own is rolled out, broker by broker: broker 2 has not got it yet."""

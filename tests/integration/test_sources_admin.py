@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from collector.model import Answer
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.waits]
 
 CATALOGUE = catalogue.load()
 
@@ -72,7 +72,7 @@ def test_the_cluster_is_the_one_expected(single: Cluster, admin: AdminSource) ->
 
 
 @pytest.mark.usefixtures("single")
-def test_nobody_there_ends_in_time(tmp_path: Path) -> None:
+def test_unreachable_cluster_ends_in_time(tmp_path: Path) -> None:
     (port,) = free_ports(1)
     with pytest.raises(SourceTimeoutError, match=f"Admin of 127.0.0.1:{port}"):
         AdminSource(1, connect(f"127.0.0.1:{port}", None, 1)).identify()
@@ -98,7 +98,7 @@ def test_a_properties_file_brings_the_security(single: Cluster, tmp_path: Path) 
         source.close()
 
 
-def test_leaders_are_told_by_the_one_who_leads(admin: AdminSource, single: Cluster) -> None:
+def test_source_reports_partitions_it_leads_only(admin: AdminSource, single: Cluster) -> None:
     told = values_of(admin.read(CATALOGUE.family("leaders")), "kafka.partition.leaderless")
     assert {("plain", 0), ("plain", 1), ("tiered", 0)} <= {(s.topic, s.partition) for s in told}
     assert set(told.values()) == {0.0}
@@ -107,7 +107,7 @@ def test_leaders_are_told_by_the_one_who_leads(admin: AdminSource, single: Clust
     another.close()
 
 
-def test_offsets_and_commits_stand_side_by_side(admin: AdminSource, single: Cluster) -> None:
+def test_offsets_and_commits_are_read_together(admin: AdminSource, single: Cluster) -> None:
     offsets = admin.read(CATALOGUE.family("offsets")).offsets
     assert offsets is not None
     assert offsets.commits_after == {}, "there is no group yet"
@@ -130,9 +130,7 @@ def test_offsets_and_commits_stand_side_by_side(admin: AdminSource, single: Clus
     assert single == 3
 
 
-def test_of_tiered_topics_alone_it_is_told_what_is_not_tiered(
-    admin: AdminSource, single: Cluster
-) -> None:
+def test_untiered_records_are_of_tiered_topics_only(admin: AdminSource, single: Cluster) -> None:
     family = CATALOGUE.family("tiered_offsets")
     (metric,) = (one.name for one in family.metrics)
     assert values_of(admin.read(family), metric) == {Series(metric, "tiered", 0): 0}
@@ -140,7 +138,7 @@ def test_of_tiered_topics_alone_it_is_told_what_is_not_tiered(
     assert values_of(admin.read(family), metric) == {Series(metric, "tiered", 0): 11}, "10, rounded"
 
 
-def test_for_how_long_a_group_is_behind_is_known_since_it_was_seen_at_the_end(
+def test_lag_age_of_group_counts_from_its_last_catch_up(
     admin: AdminSource, single: Cluster
 ) -> None:
     create_assigned(single, "late", [[1]])
@@ -184,7 +182,7 @@ def test_an_assigned_group_counts_before_its_first_commit(
 
 
 @pytest.mark.usefixtures("single")
-def test_a_group_whose_future_fails_is_left_out_and_named() -> None:
+def test_failed_group_is_omitted_and_named() -> None:
     future, errors = (
         jvm.java("org.apache.kafka.common.internals.KafkaFutureImpl"),
         "org.apache.kafka.common.errors",
@@ -200,7 +198,7 @@ def test_a_group_whose_future_fails_is_left_out_and_named() -> None:
     assert is_answer(refused.value), "so the client is kept"
 
 
-def test_in_a_large_cluster_new_topics_are_looked_for_once_a_minute(
+def test_large_cluster_lists_topics_once_a_minute(
     single: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("collector.sources.admin.client._LARGE_CLUSTER", 0)
@@ -254,7 +252,7 @@ def test_whatever_an_answer_rests_on_was_asked_within_its_scrape(single: Cluster
     connection.close()
 
 
-def test_topology_tells_topics_and_their_changes(admin: AdminSource, single: Cluster) -> None:
+def test_topology_has_topics_and_their_changes(admin: AdminSource, single: Cluster) -> None:
     answer = admin.read(CATALOGUE.family("topology"))
     ((node, alive),) = values_of(answer, "kafka.cluster.node.fenced").items()
     assert (dict(node.labels), alive) == ({"node": "broker-1", "rack": RACKS[0]}, 0)
@@ -278,9 +276,7 @@ def test_topology_tells_topics_and_their_changes(admin: AdminSource, single: Clu
     wait_for(is_noticed, 20, lambda: noticed)
 
 
-def test_quotas_are_told_as_configured_and_their_changes(
-    admin: AdminSource, single: Cluster
-) -> None:
+def test_quotas_are_read_with_their_changes(admin: AdminSource, single: Cluster) -> None:
     family = CATALOGUE.family("quota_limits")
     assert admin.read(family).beans == 0
     set_quotas(single, [Quota("producer_byte_rate", 5000, client_id="a,b")])

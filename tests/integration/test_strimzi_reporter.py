@@ -76,7 +76,7 @@ def source(reported: Reported, section: Prometheus) -> PrometheusSource:
     return PrometheusSource(Expected("broker", "1", reported.cluster.id), section)
 
 
-def test_it_gives_what_jmx_gives(reported: Reported, section: Prometheus) -> None:
+def test_strimzi_reporter_equals_jmx(reported: Reported, section: Prometheus) -> None:
     jmx = jmx_source(reported.cluster.nodes[1])
     with contextlib.closing(source(reported, section)) as one, contextlib.closing(jmx):
         shown = equal_to_jmx(one, jmx)
@@ -84,7 +84,7 @@ def test_it_gives_what_jmx_gives(reported: Reported, section: Prometheus) -> Non
     assert {"min_isr", "quotas", "tiered", "log_offsets"} <= shown
 
 
-def test_what_its_allowlist_leaves_out_is_refused(reported: Reported, section: Prometheus) -> None:
+def test_family_outside_allowlist_is_refused(reported: Reported, section: Prometheus) -> None:
     narrow = source(reported, msgspec.structs.replace(section, allowlist=("kafka_server_.*",)))
     hides = pytest.raises(SourceError, match=r"rules hide kafka\.partition")
     with contextlib.closing(narrow) as one, hides:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime as dt
 from typing import TYPE_CHECKING
 
+import pytest
+
 from lakehouse.core import lake as lakes
 from lakehouse.core.periods import micros
 from lakehouse.engines.gold_reader import GoldRows, subjects
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 
     from lakehouse.core.subjects import Subject
 
+pytestmark = pytest.mark.reads
+
 WEEK = 7 * DAY
 HOUR_US = 3_600_000_000
 
@@ -31,7 +35,7 @@ def trends_of(
     return trends.join(found, now_us)
 
 
-def test_weeks_are_summed_from_gold_and_what_nobody_saw_is_unknown(tmp_path: Path):
+def test_trend_weeks_are_sums_and_unobserved_is_unknown(tmp_path: Path):
     """A topic is bad for 30 s in a window of three Mondays, and nobody looks in between."""
     hours(1, -3 * WEEK, -WEEK, 0.0).commit(tmp_path)
     hours(2, -WEEK, cluster="cluster-b", agent="agent-2").commit(tmp_path)
@@ -59,7 +63,7 @@ def test_weeks_are_summed_from_gold_and_what_nobody_saw_is_unknown(tmp_path: Pat
     assert trend.known == [None] * 13
 
 
-def test_what_was_first_seen_as_a_week_began_may_have_begun_in_the_one_before(tmp_path: Path):
+def test_first_sight_at_week_start_widens_the_week_before(tmp_path: Path):
     made, monday = Batch(), -10 * HOUR
     made.zeros(ISR, -WEEK, -WEEK + 300, "t", [0])
     made.run(ISR, monday + 3, monday + 13, 1.0, topic="t", partition=0, lead=8)

@@ -93,7 +93,7 @@ def bounds(row: dict[str, Any], name: str) -> tuple[int, ...]:
     return tuple(row[f"{name}{bound}_us"] // SECOND for bound in ("_low", "", "_high"))
 
 
-def test_a_partition_was_unseen_though_its_topic_was_bad_through_another(engine: Engine):
+def test_partition_is_unobserved_while_its_topic_was_bad(engine: Engine):
     found = told(engine)
     topic = found["topic"]
     assert topic["unknown_us"] == 0, "it was bad, or all of it was seen"
@@ -103,20 +103,20 @@ def test_a_partition_was_unseen_though_its_topic_was_bad_through_another(engine:
     assert found[0]["unknown_us"] == 120 * SECOND, "at most: gold does not say whose time it was"
 
 
-def test_what_waits_for_deletion_was_unseen_though_something_waited_for_upload(engine: Engine):
+def test_deletion_lag_is_unobserved_while_upload_lag_was_read(engine: Engine):
     lag = told(engine)["lag"]
     assert (lag["copy"]["lagging_us"], lag["copy"]["unknown_us"]) == (120 * SECOND, 0)
     assert (lag["delete"]["lagging_us"], lag["delete"]["unknown_us"]) == (0, 120 * SECOND)
     assert lag["unknown_us"] == 120 * SECOND, "the longer of both"
 
 
-def test_a_group_that_lost_some_may_have_lost_more_while_nobody_saw_it(engine: Engine):
+def test_unobserved_time_widens_the_loss_of_a_group(engine: Engine):
     group = told(engine)["group"]
     assert (group["offsets_low"], group["offsets_high"]) == (2204.0, None)
     assert group["unknown_us"] == 120 * SECOND
 
 
-def test_what_was_first_seen_just_after_a_period_may_have_begun_in_it(engine: Engine):
+def test_first_sight_after_period_widens_its_bound(engine: Engine):
     found = told(engine, FIRST_HALF)
     for row, name in (
         (found["promised"], "bad"),
@@ -130,7 +130,7 @@ def test_what_was_first_seen_just_after_a_period_may_have_begun_in_it(engine: En
     assert bounds(told(engine)["promised"], "bad") == (130, 130, 138), "counted once"
 
 
-def test_where_gold_lacks_a_spill_the_upper_bound_takes_the_most_that_it_can_be(engine: Engine):
+def test_missing_spill_gives_the_largest_upper_bound(engine: Engine):
     for table in (tables.SLI, tables.WINDOWS["sli"]):
         delta = DeltaTable(f"{engine.lake.root}/{table.path}")
         delta.update({"before_us": "NULL"})

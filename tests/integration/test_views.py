@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     import duckdb
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.reads
+
 PAGE: Final = (Path(__file__).parents[2] / "docs" / "views.md").read_text("utf-8")
 QUESTIONS: Final = re.findall(r"(?s)```sql\n(.*?)```", PAGE)
 VIEWS: Final = "${var.catalog}.${resources.schemas.views.name}."
@@ -160,7 +162,7 @@ def test_throttled_clients(ask: Callable[[str], list[Row]], report: Any) -> None
     assert found
 
 
-def test_consumer_groups_and_what_they_lost(ask: Callable[[str], list[Row]], report: Any) -> None:
+def test_consumer_groups_and_their_losses(ask: Callable[[str], list[Row]], report: Any) -> None:
     (behind,) = ask(
         "SELECT consumer_group, topic, sum(behind_minutes) AS minutes, "
         "max(most_records_low) AS low, "

@@ -26,6 +26,8 @@ from tests.servers import Room, chat
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.reads
+
 SPAN = ("--from", "2026-11-16T10:00:00Z", "--to", "2026-11-16T11:00:00Z")
 
 
@@ -77,9 +79,7 @@ def several(tmp_path: Path) -> Path:
     return root
 
 
-def test_of_several_clusters_one_is_chosen_or_each_has_a_page(
-    several: Path, tmp_path: Path
-) -> None:
+def test_several_clusters_have_one_chosen_or_a_page_each(several: Path, tmp_path: Path) -> None:
     one = weekly(several, "--cluster", "cluster-b", "--json", "-")
     assert one.exit_code == 0, one.stderr
     assert json.loads(one.stdout)["cluster"] == "cluster-b"
@@ -96,7 +96,7 @@ def test_of_several_clusters_one_is_chosen_or_each_has_a_page(
     assert len(list((tmp_path / "pages").glob("*.json"))) == 2
 
 
-def test_it_is_sent(several: Path, tmp_path: Path) -> None:
+def test_weekly_report_is_sent(several: Path, tmp_path: Path) -> None:
     file = tmp_path / "send.yaml"
     file.write_text(yaml.safe_dump({"webhook": {"url_variable": "CHAT"}}))
     with chat(Room()) as room:
@@ -114,7 +114,7 @@ def test_it_is_sent(several: Path, tmp_path: Path) -> None:
     assert run.stdout.startswith("Kafka SLO report, cluster cluster-a, "), "it is still written"
 
 
-def test_one_file_has_all_options(several: Path, tmp_path: Path) -> None:
+def test_config_file_accepts_every_option(several: Path, tmp_path: Path) -> None:
     start, end = SPAN[1::2]
     options = {
         "lake": str(several), "from": start, "to": end, "engine": "local", "cluster": "cluster-b",
@@ -146,7 +146,7 @@ def test_one_file_has_all_options(several: Path, tmp_path: Path) -> None:
         (("--options-file", "/nowhere.yaml"), 1, "/nowhere.yaml"),
     ],
 )
-def test_what_cannot_be_is_said_before_anything_starts(
+def test_impossible_options_are_an_error_before_the_start(
     several: Path, arguments: tuple[str, ...], code: int, told: str
 ) -> None:
     run = weekly(several, *arguments)
@@ -155,7 +155,7 @@ def test_what_cannot_be_is_said_before_anything_starts(
     assert not (several / "gold").exists()
 
 
-def test_where_a_rollup_is_at_work_it_ends_with_3(tmp_path: Path) -> None:
+def test_running_rollup_exits_3(tmp_path: Path) -> None:
     Batch().commit(tmp_path)
     assert CliRunner().invoke(main, ["rollup", str(tmp_path), "--engine", "local"]).exit_code == 0
     hours(1, 0.0).commit(tmp_path)

@@ -18,6 +18,8 @@ from tests.sql_views import Row, asked, in_duckdb, jmxlake
 if TYPE_CHECKING:
     import duckdb
 
+pytestmark = pytest.mark.reads
+
 FILE: Final = Path(__file__).parents[2] / "deploy" / "grafana" / "jmxlake-weekly-sla.json"
 BOARD: Final = json.loads(FILE.read_text("utf-8"))
 PANELS: Final = {one["title"]: one for one in BOARD["panels"]}
@@ -72,7 +74,7 @@ def test_each_panel_has_rows_for_the_week_and_none_for_another(
 
 
 @pytest.mark.parametrize("title", PANELS)
-def test_each_panel_asks_views_in_a_few_lines_and_draws_its_columns(
+def test_panel_queries_views_and_draws_their_columns(
     title: str, views: duckdb.DuckDBPyConnection
 ) -> None:
     sql, panel = sql_of(title), PANELS[title]
@@ -135,7 +137,7 @@ def test_events_are_those_of_the_report(lake: Path, views: duckdb.DuckDBPyConnec
     assert "topic topic-0 and 2 more" in {row["subject"] for row in found}
 
 
-def test_variables_offer_what_there_is(views: duckdb.DuckDBPyConnection) -> None:
+def test_variables_offer_existing_values(views: duckdb.DuckDBPyConnection) -> None:
     offered = {
         name: {value for row in rows(views, one["query"]) for value in row.values()}
         for name, one in VARIABLES.items()
@@ -149,7 +151,7 @@ def test_variables_offer_what_there_is(views: duckdb.DuckDBPyConnection) -> None
     assert of_week == rows(views, sql_of("All subjects")) != []
 
 
-def test_panels_do_not_overlap_and_say_what_they_show() -> None:
+def test_panels_do_not_overlap_and_have_descriptions() -> None:
     cells = {}
     for title, one in PANELS.items():
         at = one["gridPos"]

@@ -1,4 +1,4 @@
-"""Whom the agents asked for what, and whom they should have: from their own account of attempts."""
+"""Time in which an expected source was not scraped, from the agents' own record of attempts."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from collector import catalogue
 from tests.oracle.intervals import Span, cuts
+from tests.oracle.meaning import BOUNDS, OF_CONTROLLERS
 from tests.oracle.rows import HOUR
 
 if TYPE_CHECKING:
@@ -16,18 +17,21 @@ if TYPE_CHECKING:
     from tests.oracle.rows import Bronze, Run
 
 FENCED = "kafka.cluster.node.fenced"
+_BY_LEADERS = ("kafka.partition.under_min_isr", "kafka.partition.leaderless")
+"""Whoever reads a leader has read these of its partitions."""
 
 
 class Attention:
-    """When somebody who had something to tell was not asked for it."""
+    """Time in which a source with a possible report was not scraped."""
 
     def __init__(self, bronze: Bronze) -> None:
         self._window_us = bronze.window_us
         self._families = {
             name: family.name
             for family in catalogue.load().families
-            for metric in _names(family)
-            for name in (metric, metric.removesuffix(".high"))  # of groups it may be two bounds
+            for metric in family.metrics
+            for name in (metric.name, BOUNDS.get(metric.name, (metric.name, ""))[0])
+            if name not in _BY_LEADERS
         }
         self._answered: defaultdict[Key, list[Span]] = defaultdict(list)
         self._down: defaultdict[Key, list[Span]] = defaultdict(list)
@@ -53,7 +57,7 @@ class Attention:
                 self._fenced[run.cluster, run.window, node].append((may_us, run.start, run.end))
 
     def missed_on(self, claims: Iterable[Run], metric: str) -> list[Span]:
-        """When one who claims a partition was not asked for a metric of its topic, or fenced."""
+        """Return when a claimant of a partition was not scraped for a metric, or fenced."""
         claims = list(claims)
         fenced = [span for run in claims for span in self.fenced(run)]
         return fenced + [
@@ -66,7 +70,7 @@ class Attention:
         ]
 
     def fenced(self, run: Run) -> list[Span]:
-        """When the source of a run was fenced, of the run's time."""
+        """Return when the source of a run was fenced, within the run."""
         return [
             (max(run.start, may_us), min(run.end, end))
             for may_us, start, end in self._fenced[run.cluster, run.window, run.source]
@@ -74,24 +78,24 @@ class Attention:
         ]
 
     def down(self, cluster: str, window: int, metric: str) -> list[Span]:
-        """When there was no process that could have been asked for a metric, each by itself."""
+        """Return when a source had no process to scrape for a metric, per source."""
         family = self._families.get(metric)
         return [] if family is None else self._down[cluster, window, family]
 
     def missed_by_brokers(self, cluster: str, window: int, metric: str) -> list[Span]:
-        """When a broker, or a cluster as a whole, was not asked for a metric of clients or groups.
+        """Return when a broker was not scraped for a metric of clients or groups.
 
-        Of some metrics of clients controllers tell as well.
+        Controllers report some metrics of clients too.
         """
         hour, family = _hour(window), self._families.get(metric)
         expected = self._live[cluster, hour] | self._read[cluster, hour, family]
-        kinds = ["broker-", "cluster-"]
-        if "controller_mutation" in metric:
-            kinds.append("controller-")
+        roles = ["broker", "cluster"]
+        if metric in OF_CONTROLLERS:
+            roles.append("controller")
         return [
             span
             for source in expected
-            if any(source.startswith(kind) for kind in kinds)
+            if source.partition("-")[0] in roles
             for span in self._missed(cluster, window, source, metric)
         ]
 
@@ -106,15 +110,6 @@ class Attention:
             for start, end in cuts([whole, *answered])
             if not any(a <= start and end <= b for a, b in answered)
         ]
-
-
-def _names(family: catalogue.Family) -> Iterable[str]:
-    """What is read of topics, partitions beside, clients, groups: no other is counted on."""
-    return [
-        metric.name
-        for metric in family.metrics
-        if metric.name.startswith(("kafka.topic.remote_", "kafka.client.", "kafka.group."))
-    ]
 
 
 def _hour(window: int) -> int:

@@ -1,4 +1,4 @@
-"""Who says what of one subject in one window, and what follows from it by unions of intervals."""
+"""Reports on one subject in one window, and the figures that follow from unions of intervals."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ UNAVAILABLE = "kafka.partition.unavailable"
 
 @dataclass
 class Atom:
-    """What is observed once at an instant, whoever says it: a partition, or one source's series."""
+    """A partition, or one source's series: it is observed once at an instant, by any reporter."""
 
     runs: list[Run] = field(default_factory=list)
     fenced: list[Span] = field(default_factory=list)
 
     def observed_us(self) -> int:
-        """Without the time in which a fenced source claims it, unless it is bad then."""
+        """Return the observed time, without good time that a fenced source claims."""
         bad = self.bad()
         doubted = [
             span for span in cuts([*self.fenced, *bad])
@@ -55,7 +55,7 @@ class Atom:
         return [run for run in self.runs if run.positive]
 
     def values(self) -> list[tuple[Span, Fraction]]:
-        """The value over time: the mean of the claims above zero, else of all; idle is 0."""
+        """Return the value over time: the mean of claims above 0, or of all. Idle is 0."""
         found = []
         for start, end in cuts((run.start, run.end) for run in self.runs):
             claims = [run for run in self.runs if run.start <= start and end <= run.end]
@@ -67,7 +67,7 @@ class Atom:
 
 
 def spill(positive: Iterable[Run]) -> int:
-    """The longest part of a lead that lies before the window; none where a run opens the window."""
+    """Return the longest part of a lead before the window, or 0 if a run starts with the window."""
     runs = list(positive)
     if any(run.start == run.window for run in runs):
         return 0
@@ -84,11 +84,11 @@ class Subject:
         self.atoms[name].runs.append(run)
 
     def runs(self) -> list[Run]:
-        """Every row once, however many atoms it is in."""
+        """Return every row once, also if it is in several atoms."""
         return list({id(run): run for atom in self.atoms.values() for run in atom.runs}.values())
 
     def whole(self) -> Atom:
-        """All rows as if they were of one atom: unions over the subject."""
+        """Return all rows as one atom, for unions over the subject."""
         return Atom(self.runs())
 
     def measures(self) -> dict[str, Any]:
@@ -128,10 +128,7 @@ class Subject:
         }
 
     def _greatest_total(self) -> float | None:
-        """The greatest of what sources say together, at any instant at which one is seen.
-
-        Of partitions none is asked for.
-        """
+        """Return the greatest total of sources at an observed instant; None for partitions."""
         steps: defaultdict[int, Fraction] = defaultdict(Fraction)
         seen: defaultdict[int, int] = defaultdict(int)
         of_sources = (atom for name, atom in self.atoms.items() if name[0] != "partition")
@@ -150,7 +147,7 @@ class Subject:
 
 
 def least(values: list[float]) -> float | None:
-    """The least of them; zero has no sign."""
+    """Return the minimum; zero has no sign."""
     return min(values) + 0.0 if values else None
 
 
@@ -163,15 +160,15 @@ def topics(
 ) -> dict[tuple[Any, ...], Subject]:
     """Gauges of partitions and topics by (cluster, window, metric, topic).
 
-    Atoms are partitions, as ``("partition", number)``, and else what one source says.
+    Atoms are partitions, as ``("partition", number)``, or the report of one source.
 
     Args:
         runs: The runs.
-        fenced: When a run's source was fenced, of the run's time.
+        fenced: Returns when a run's source was fenced, within the run.
     """
     found: defaultdict[tuple[Any, ...], Subject] = defaultdict(Subject)
     for run in runs:
-        if run.counter or not run.measure or run.metric.startswith("kafka.log."):
+        if run.counter or not run.measure or run.of_replicas:
             continue
         if run.level not in ("partition", "topic"):
             continue
@@ -189,7 +186,7 @@ def topics(
 
 
 def _metrics(run: Run) -> tuple[str, ...]:
-    """A row's own metric, and the derived one: under its min ISR or without a leader."""
+    """Return a row's own metric and the derived one (under min ISR or offline)."""
     if run.level == "partition" and (
         run.metric == UNDER_MIN_ISR or (run.metric == LEADERLESS and run.positive)
     ):
@@ -198,7 +195,7 @@ def _metrics(run: Run) -> tuple[str, ...]:
 
 
 def partitions_of(subject: Subject) -> dict[int, Subject]:
-    """A topic's partitions as subjects of their own."""
+    """Return a topic's partitions as subjects."""
     found: dict[int, Subject] = {}
     for name, atom in subject.atoms.items():
         if isinstance(name, tuple) and name[0] == "partition":

@@ -1,4 +1,4 @@
-"""gold/consumer_lag: how far a group was behind in a topic."""
+"""gold/consumer_lag in plain Python."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LOW, _HIGH = "kafka.group.time_lag.low", "kafka.group.time_lag.high"
 
 
 def consumer_lag(runs: Sequence[Run], attention: Attention) -> Rows:
-    """Times by cluster, window, group and topic, of what is reported of whole topics."""
+    """Return figures by cluster, window, group and topic, from reports on whole topics."""
     grouped: defaultdict[Key, list[Run]] = defaultdict(list)
     for run in runs:
         whole = run.topic is not None and run.partition is None and run.members is None
@@ -63,7 +63,7 @@ def _figures(own: Sequence[Run], unread: list[Span]) -> dict[str, Any]:
 
 
 def _most(lags: Sequence[Run]) -> float | None:
-    """The greatest sum of what brokers report at an instant."""
+    """Return the greatest sum over brokers at an instant."""
     sums = [
         sum(Fraction(round(run.value or 0.0, 6)) for run in lags if count([_span(run)], stretch))
         for stretch in cuts(_span(run) for run in lags)

@@ -1,4 +1,4 @@
-"""Bronze as the oracle reads it: rows made by hand or out of a lake, judged, with their sets."""
+"""Bronze for the oracle: rows by hand or from a lake, judged, with their sets."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _MICROSECOND = dt.timedelta(microseconds=1)
 
 
 def read(root: Path, now_us: int, window_us: int = 300_000_000) -> Bronze:
-    """The bronze of a lake.
+    """Return the bronze of a lake.
 
     Args:
         root: The lake.
-        now_us: When it was committed last, microseconds.
-        window_us: The finest windows' length.
+        now_us: Time of the last commit, microseconds.
+        window_us: Length of a window.
     """
     runs, members, scrapes = (
         rows(root, table) for table in (tables.RUNS, tables.MEMBERS, tables.SCRAPES)
@@ -47,7 +47,7 @@ def bronze(
     now_us: int,
     window_us: int = 300_000_000,
 ) -> Bronze:
-    """Rows as ``tests.lake_builder`` makes them: instants in microseconds, dates in days."""
+    """Return bronze from rows of ``tests.lake_builder``: microseconds, and dates in days."""
     sets, judge = _sets(members), judged.Judge(now_us, window_us)
     return Bronze(
         window_us,
@@ -62,14 +62,14 @@ def bronze(
 
 
 def rows(root: Path, table: Table) -> list[Row]:
-    """All rows of a Delta table, in such plain values."""
+    """Return all rows of a Delta table as such plain values."""
     delta = DeltaTable(str(root / table.path))
     found = QueryBuilder().register("told", delta).execute("SELECT * FROM told").read_all()
     return plain(pa.table(found), table)
 
 
 def plain(found: pa.Table, table: Table) -> list[Row]:
-    """Rows of Arrow: instants in microseconds, dates in days, maps as what labels are."""
+    """Return rows of Arrow: instants in microseconds, dates in days, maps as labels."""
     types = {column.name: column.type for column in table.columns}
     return [
         {name: _plain(value, types[name]) for name, value in row.items()}
@@ -113,7 +113,7 @@ def _scrapes(row: Row, window_us: int) -> Scrapes:
 
 
 def _sets(members: Iterable[Row]) -> Sets:
-    """What every set is said to hold; more than one content means that nothing is known."""
+    """Return the contents of every set; with several contents a set is unknown."""
     found: Sets = {}
     for row in members:
         content = (row["topic"], _tuple(row["partitions"]), _tuple(row["clients"]))

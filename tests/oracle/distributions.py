@@ -1,4 +1,4 @@
-"""gold/distributions in plain Python: for how long which value held, in exponential buckets."""
+"""gold/distributions in plain Python: time per value, in exponential buckets."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NEAR_ZERO = 1e-12
 
 
 def distributions(runs: list[Run]) -> Rows:
-    """By cluster, window, metric, topic, user, client id, group, source, sign and bucket."""
+    """Return rows by cluster, window, metric, subject, sign and bucket."""
     asked = [
         run
         for run in runs
@@ -42,14 +42,14 @@ def distributions(runs: list[Run]) -> Rows:
 
 
 def bucket(value: float) -> tuple[int, int]:
-    """Sign and bucket i, which holds amounts above 2^(i/64) up to 2^((i+1)/64)."""
+    """Return sign and bucket i, for absolute values above 2^(i/64) up to 2^((i+1)/64)."""
     if abs(value) <= _NEAR_ZERO:
         return 0, 0
     return (1 if value > 0 else -1), math.ceil(math.log2(abs(value)) * 64) - 1
 
 
 def _of_topics(runs: list[Run]) -> Iterator[tuple[Key, Fraction, int]]:
-    """Each partition's value, told per topic; of what brokers tell per topic their total."""
+    """Yield values of partitions per topic, and totals of metrics that brokers report per topic."""
     for (cluster, window, metric, topic), subject in claims.topics(runs).items():
         key = (cluster, window, metric, topic, None, None, None, None)
         brokers = []
@@ -70,7 +70,7 @@ def _totals(values: list[tuple[Span, Fraction]]) -> Iterator[tuple[int, int, Fra
 
 
 def _of_others(runs: list[Run]) -> Iterator[tuple[Key, Fraction, int]]:
-    """What clients, groups and sources have, each series for itself."""
+    """Yield values of clients, groups and sources, per series."""
     for run in runs:
         value, length = Fraction(run.value or 0.0), run.end - run.start
         place = (run.cluster, run.window, run.metric)

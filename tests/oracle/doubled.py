@@ -1,4 +1,4 @@
-"""Fleets of which parts are in the lake twice: by another agent, by another batch, or as is."""
+"""Fleets with duplicate parts: of another agent, of another batch, or as exact copies."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Row = dict[str, Any]
 
 
 def fleet(seed: int) -> Batch:
-    """The fleet of a seed with doubles."""
+    """Return the fleet of a seed with duplicates."""
     rng, whole = random.Random(seed), fleets.fleet(seed)
     return replace(
         whole,
@@ -25,7 +25,9 @@ def fleet(seed: int) -> Batch:
 
 
 def _doubled(rng: random.Random, row: Row) -> list[Row]:
-    """A row, and perhaps what somebody else wrote of about the same time."""
+    """Return a row, possibly with another row of about the same time."""
+    if row.get("metric") in fleets.STEADY:
+        return [row]
     other = rng.choice((row["agent"], f"a-{row['agent']}", f"z-{row['agent']}", "m"))
     batch = rng.choice((row["batch"], row["batch"] + 1))
     again = {**row, "agent": other, "batch": batch}
@@ -33,7 +35,7 @@ def _doubled(rng: random.Random, row: Row) -> list[Row]:
 
 
 def _nudged(rng: random.Random, row: Row) -> Row:
-    """The same a little shorter, with another value."""
+    """Return the row a little shorter, with another value."""
     length = row["end"] - row["start"]
     if length < 4 or row["start"] // 86_400_000_000 != row["date"]:
         return row

@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tests.oracle.rows import DESCRIBING
+from tests.oracle.meaning import DESCRIBES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,17 +44,17 @@ class _Told:
 
 
 def _last(told: tuple[int, float | None, str | None]) -> tuple[int, bool, float, str]:
-    """The run that ended last; of several the one with the greatest value, then rack."""
+    """Return the sort key of runs: end, then greatest value, then rack."""
     return told[0], told[1] is not None, told[1] or 0.0, told[2] or ""
 
 
 def subjects(bronze: Bronze) -> Rows:
-    """By cluster, kind, topic, user, client id, group and source."""
+    """Return subjects by cluster, kind, topic, user, client id, group and source."""
     found: defaultdict[Key, _Told] = defaultdict(_Told)
     for run in bronze.usable():
         for key in _named(run):
             found[key].spans.append((run.start, run.end))
-            if run.metric in DESCRIBING:
+            if run.metric in DESCRIBES:
                 rack = dict(run.labels).get("rack") if run.metric == _FENCED else None
                 found[key].described[run.metric].append((run.end, run.value, rack or None))
     for row in bronze.accounts():
@@ -66,16 +66,17 @@ def subjects(bronze: Bronze) -> Rows:
 
 
 def _named(run: Run) -> Iterator[Key]:
-    """The subjects that a run tells of: none where it is of its source alone."""
+    """Yield the subjects of a run, except its source."""
     labels = dict(run.labels)
-    if run.metric.startswith("kafka.quota."):
+    describes = DESCRIBES.get(run.metric)
+    if describes == "quota":
         kinds = labels.get("default", "").split(",")
         user = _DEFAULT if "user" in kinds else run.user
         client_id = _DEFAULT if "client-id" in kinds else run.client_id
         yield (run.cluster, "quota", run.topic, user, client_id, run.group, None)
-    elif run.metric == _FENCED:
+    elif describes == "node":
         yield (run.cluster, "source", run.topic, None, None, run.group, labels.get("node"))
-    elif run.metric.startswith("kafka.log."):
+    elif run.of_replicas:
         return
     elif run.level in ("partition", "topic"):
         yield (run.cluster, "topic", run.topic, None, None, None, None)
@@ -87,7 +88,7 @@ def _named(run: Run) -> Iterator[Key]:
 
 
 def lags(bronze: Bronze) -> Rows:
-    """What was reported last, by cluster, window, metric, topic and source."""
+    """Return the last report by cluster, window, metric, topic and source."""
     grouped: defaultdict[Key, list[tuple[int, float]]] = defaultdict(list)
     for run in bronze.usable():
         if run.metric in _LAGS and run.level in ("partition", "topic"):
@@ -98,7 +99,7 @@ def lags(bronze: Bronze) -> Rows:
 
 
 def rejected(bronze: Bronze) -> Rows:
-    """Rows set aside, by cluster, window, reason, table, source, metric and set."""
+    """Return rejected rows by cluster, window, reason, table, source, metric and set."""
     grouped: defaultdict[Key, list[Run | Scrapes]] = defaultdict(list)
     for run in bronze.runs:
         members = None if run.reason == _MISDATED else run.members

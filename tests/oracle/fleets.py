@@ -1,8 +1,8 @@
-"""Fleets made by chance, each a cluster of one lake: everything that a rollup must get right.
+"""Random fleets, each a cluster of one lake: the cases that a rollup must handle.
 
-A fleet is a function of its seed. Its rows need not be what an agent would write: claims contradict
-one another, leads spill, tails outlast their runs; they only keep to what bronze's columns say.
-Values are multiples of 6, so that every mean of them is a whole number.
+A fleet is a function of its seed. Its rows can differ from those of an agent: claims contradict
+each other, leads carry over, and tails are longer than their runs. They only follow the comments of
+bronze's columns. Values are multiples of 6, so every mean of them is a whole number.
 """
 
 from __future__ import annotations
@@ -33,12 +33,18 @@ CLIENTS = (
     ("NULL", None),
 )
 VALUES = (6.0, 6.0, 12.0, 600.0, 6e12, 6.0 * 2**40)
+_OF_PARTITIONS = {"my.app.read_offset": 6e12, "my.log.place": 7e15, "my.disk.used": 60.0}
+"""Own metrics of a partition: a figure in spite of its name, a place, and what replicas report."""
+STEADY = frozenset(
+    {"my.app.read_offset", "my.disk.used", "my.topic.tier", "my.group.least", "my.group.most"}
+)
+"""Metrics that variants of fleets leave as they are, without a random number."""
 EDGES = (0.0, 0.0, 7.25, 12.000001, 40.0, 400.0)
 
 
 @dataclass
 class Fleet:
-    """The rows of one seed, gathered in a batch of its own."""
+    """Rows of one seed, in a batch of its own."""
 
     seed: int
     rng: random.Random
@@ -53,7 +59,7 @@ class Fleet:
         return sorted(chosen)
 
     def spans(self, window: float, most: int = 4) -> list[tuple[float, float]]:
-        """A window in stretches, at whole seconds or at microseconds."""
+        """Return a window as intervals, at whole seconds or microseconds."""
         instant = self.rng.choice((lambda: float(self.rng.randint(1, 299)), self._instant))
         inner = sorted({instant() for _ in range(self.rng.randint(0, most))})
         edges = [window, *(window + at for at in inner), window + WINDOW]
@@ -79,7 +85,7 @@ class Fleet:
 
 
 def fleet(seed: int) -> Batch:
-    """The rows of a fleet."""
+    """Return the rows of a fleet."""
     made = Fleet(seed, random.Random(seed), Batch(agent=f"agent-{seed}"))
     wanted = made.rng.sample(_PARTS, made.rng.randint(3, len(_PARTS)))
     for window in made.windows():
@@ -92,7 +98,7 @@ def fleet(seed: int) -> Batch:
 
 
 def faster(batch: Batch, times: int) -> Batch:
-    """The same rows in so many times shorter windows, from the fleets' first instant on."""
+    """Return the same rows in windows that are shorter by a factor."""
     origin = micros(WINDOWS[0])
 
     def sooner(row: dict[str, Any]) -> dict[str, Any]:
@@ -109,7 +115,7 @@ def faster(batch: Batch, times: int) -> Batch:
 
 
 def _partitions(made: Fleet, window: float) -> None:
-    """Partition gauges: moves of the leader, stale zeros, gaps, folded and unfolded rows."""
+    """Add gauges of partitions: leader moves, stale zeros, gaps, grouped and single rows."""
     rng = made.rng
     topic = rng.choice(TOPICS)
     metric = rng.choice(
@@ -147,7 +153,7 @@ def _healthy(
     made: Fleet, metric: str, topic: str, source: str, span: tuple[float, float],
     value: float | None, partitions: list[int],
 ) -> None:  # fmt: skip
-    """Zeros folded as agents do, or each in a row of its own."""
+    """Add zeros, grouped as agents do, or in single rows."""
     flags = made.rng.choice(((), (tables.FLAG_DISTRIBUTION,)))
     where = {"source": source, "cluster": made.cluster, "flags": flags}
     if len(partitions) > 1 and made.rng.random() < 0.8:
@@ -161,7 +167,7 @@ def _healthy(
 
 
 def _whole_window(made: Fleet, window: float) -> None:
-    """What most windows are: every partition claimed and zero from end to end, by one or two."""
+    """Add a usual window: one or two brokers claim every partition, all zero."""
     topic, sources = made.rng.choice(TOPICS), made.rng.sample(SOURCES, made.rng.choice((1, 1, 2)))
     shared = made.rng.random() < 0.3
     for number, source in enumerate(sources):
@@ -183,7 +189,7 @@ def _whole_window(made: Fleet, window: float) -> None:
 
 
 def _topic_gauges(made: Fleet, window: float) -> None:
-    """What each broker reports of a topic: lags that add up, also at different times."""
+    """Add lags per topic and broker that add up, also at different times."""
     topic = made.rng.choice(TOPICS)
     metric = made.rng.choice(
         ("kafka.topic.remote_copy_lag.bytes", "kafka.topic.remote_delete_lag.bytes")
@@ -204,7 +210,7 @@ def _topic_gauges(made: Fleet, window: float) -> None:
 
 
 def _clients(made: Fleet, window: float) -> None:
-    """Clients: idle ones folded, throttled ones on several brokers, tokens below zero."""
+    """Add clients: idle in sets, throttled on several brokers, with tokens below zero."""
     rng = made.rng
     metric = rng.choice(
         ("kafka.client.produce.throttle_time", "kafka.client.fetch.throttle_time",
@@ -226,7 +232,7 @@ def _clients(made: Fleet, window: float) -> None:
 
 
 def _counters(made: Fleet, window: float) -> None:
-    """Counters: resets that are not known, increases over gaps, several rows of one series."""
+    """Add counters: unknown resets, increases over gaps, several rows of one series."""
     for _ in range(made.rng.randint(1, 4)):
         subject = made.rng.choice(
             (
@@ -245,7 +251,7 @@ def _counters(made: Fleet, window: float) -> None:
 
 
 def _groups(made: Fleet, window: float) -> None:
-    """Groups: lag as a gauge, offsets lost as two counters, some unknown, some folded."""
+    """Add groups: lag as a gauge, lost offsets as two counters, some unknown, some in sets."""
     rng, where = made.rng, {"cluster": made.cluster, "group": made.rng.choice(("g", "g'\u0000"))}
     for start, end in made.spans(window, 2):
         source = rng.choice(SOURCES)
@@ -279,19 +285,21 @@ def _groups(made: Fleet, window: float) -> None:
 
 
 def _behind(made: Fleet, start: float, end: float, where: dict[str, Any]) -> None:
-    """What a broker reports of a group's whole topic: records, and for how long by bounds."""
+    """Add a broker's report on a group's whole topic: records, and bounds of the age."""
     rng, low = made.rng, made.rng.choice((0.0, 5.0, 12.0))
     high = rng.choice((low, low + 6.0, None))
     for name, value in (("lag", rng.choice((0.0, 0.0, *VALUES, None))), ("time_lag.low", low)):
         made.batch.run(f"kafka.group.{name}", start, end, value, **where, **made.edges())
+    for name, value in (("least", low), ("most", high)):
+        made.batch.run(f"my.group.{name}", start, end, value, **where)
     if rng.random() < 0.9:
         made.batch.run("kafka.group.time_lag.high", start, end, high, **where, **made.edges())
 
 
 def _changing(made: Fleet, window: float) -> None:
-    """Values that are others at each scrape, as agents write them: flagged, and now and then away.
+    """Add values that change in each scrape, flagged as agents do, with gaps.
 
-    Sometimes a second broker leads from some instant on, or says so all the while.
+    Sometimes a second broker leads from some instant, or claims to lead all the time.
     """
     rng, metric = made.rng, made.rng.choice(("kafka.partition.lag", "kafka.group.lag"))
     more = {"group": "g"} if metric.startswith("kafka.group") else {}
@@ -318,7 +326,7 @@ def _changing(made: Fleet, window: float) -> None:
 
 
 def _steady(made: Fleet, window: float) -> None:
-    """The same zeros again in each window; now and then a partition is bad, or told of by two."""
+    """Add the same zeros in each window; sometimes a partition is bad or has two reporters."""
     flags = ((), (tables.FLAG_DISTRIBUTION,), (tables.FLAG_KNOWN_WRONG,))[made.seed % 3]
     value, rng = (0.0, None)[made.seed % 2], made.rng
     where = {"cluster": made.cluster, "flags": flags}
@@ -342,7 +350,7 @@ def _steady(made: Fleet, window: float) -> None:
 
 
 def _sources(made: Fleet, window: float) -> None:
-    """What describes nodes, and what a source says of itself."""
+    """Add attributes of nodes, figures of sources, and own metrics with misleading names."""
     for source in made.rng.sample(SOURCES, 2):
         for start, end in made.spans(window, 2):
             rack = ([], [("rack", "")], [("rack", "a")], [("rack", "b")])[micros(end) % 7 % 4]
@@ -365,10 +373,10 @@ def _sources(made: Fleet, window: float) -> None:
                 "kafka.log.size", start, end, 60.0, source=source, cluster=made.cluster, topic="t",
                 partition=made.rng.randint(0, 1),
             )  # fmt: skip
-            made.batch.run(
-                "kafka.partition.log_end_offset", start, end, 7e15, source=source,
-                cluster=made.cluster, topic="t", partition=0,
-            )  # fmt: skip
+            of_user = {"source": source, "cluster": made.cluster, "topic": "t"}
+            for metric, value in _OF_PARTITIONS.items():
+                made.batch.run(metric, start, end, value, partition=0, **of_user)
+            made.batch.run("my.topic.tier", start, end, 2.0, **of_user)
     made.batch.run(
         "kafka.quota.produce.byte_rate", window, window + WINDOW, made.rng.choice((6e6, 600.0)),
         cluster=made.cluster, user=made.rng.choice((None, "u1")),
@@ -377,7 +385,7 @@ def _sources(made: Fleet, window: float) -> None:
 
 
 def _accounts(made: Fleet, window: float) -> None:
-    """Every outcome of attempts, families that begin late, ticks that were skipped."""
+    """Add every outcome of attempts, late families and skipped ticks."""
     for source in made.rng.sample(SOURCES, made.rng.choice((1, 2))):
         for family in made.rng.sample(("min_isr", "topology", "quotas", "tiered", "offsets"), 4):
             for start, end in made.spans(window, 3):

@@ -1,4 +1,4 @@
-"""What gold says, in the shape of the oracles' rows, and where the two differ."""
+"""Rows of gold in the form of the oracle, and the differences."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TABLES = {
     table.name: table
     for table in (*HOURS, *WINDOWS.values(), tables.DISTRIBUTIONS)
 }  # fmt: skip
-"""Tables of windows and hours whose columns say how they are put together."""
+"""Tables of windows and hours, whose columns declare their aggregates."""
 
 KEYS: dict[str, tuple[str, ...]] = {
     **{name: ("cluster", table.start, *table.keys[1:]) for name, table in TABLES.items()},
@@ -49,7 +49,7 @@ _ROUNDED = frozenset(
 
 
 def wanted(bronze: Bronze, objectives: Sequence[Objective]) -> dict[str, Rows]:
-    """Every table of gold as plain Python computes it."""
+    """Return every table of gold, computed in plain Python."""
     finest = {**plain.finest(bronze), "sli": promises.sli(bronze, objectives)}
     found = {name: hours.hours(TABLES[name], rows) for name, rows in finest.items()}
     finest["sli"] = hours.folded(found["sli"], finest["sli"])
@@ -70,13 +70,13 @@ def wanted(bronze: Bronze, objectives: Sequence[Objective]) -> dict[str, Rows]:
 
 
 def told(root: Path, name: str) -> Rows:
-    """All rows of a table of a lake's gold by their key."""
+    """Return all rows of a table of a lake's gold by key."""
     rows = decoded.rows(root, _table(name))
     return by_key(name, _once(rows) if name == "rejected" else rows)
 
 
 def _once(rows: Iterable[decoded.Row]) -> list[decoded.Row]:
-    """Rows set aside, put together: of some the rollup has one for each batch that brought them."""
+    """Return rejected rows, summed by key: the rollup has some per batch."""
     grouped: defaultdict[tuple[Any, ...], list[decoded.Row]] = defaultdict(list)
     for row in rows:
         grouped[tuple(row[name] for name in KEYS["rejected"])].append(row)
@@ -88,7 +88,7 @@ def _once(rows: Iterable[decoded.Row]) -> list[decoded.Row]:
 
 
 def by_key(name: str, rows: Iterable[decoded.Row]) -> Rows:
-    """Rows of a table of gold by their key.
+    """Return rows of a table of gold by key.
 
     Raises:
         AssertionError: Two rows have the same key, or a row's date is not that of its window.
@@ -110,12 +110,12 @@ def _table(name: str) -> tables.Table:
 
 
 def differences(name: str, found: Rows, expected: Rows, slack: float = 1e-6) -> list[str]:
-    """One line for each row that is missing, too many, or has another figure.
+    """Return a line for each missing, additional or different row.
 
     Args:
         name: The table.
-        found: What is told.
-        expected: What is right.
+        found: Rows of gold.
+        expected: Rows of the oracle.
         slack: How far sums of doubles may differ however small they are.
     """
     lines = [f"{name}: no row {_shown(key)}" for key in expected.keys() - found.keys()]
@@ -133,7 +133,7 @@ def _shown(key: tuple[Any, ...]) -> str:
 
 
 def same(column: str, found: Any, expected: Any, slack: float) -> bool:
-    """Equal to the bit; sums of doubles to 1e-9, or to the millionths they are made of."""
+    """Return True for equal figures; sums of doubles are equal to 1e-9 or to millionths."""
     numbers = isinstance(found, float) and isinstance(expected, float)
     if column not in _ROUNDED or not numbers:
         return bool(found == expected)

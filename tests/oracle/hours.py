@@ -1,4 +1,4 @@
-"""From the finest rows to the rows an hour, as each column says (``Column.over``)."""
+"""Rows per hour from rows per window, with the aggregate of each column (``Column.over``)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Windows = dict[int, dict[str, Any]]
 
 
 def hours(table: Table, finest: Rows) -> Rows:
-    """Rows an hour; keys begin with cluster and window, as those of the finest rows do."""
+    """Return rows per hour; keys start with cluster and hour, as keys of windows."""
     grouped: defaultdict[Key, Windows] = defaultdict(dict)
     for (cluster, window, *rest), figures in finest.items():
         grouped[(cluster, window - window % HOUR, *rest)][window] = figures
@@ -24,7 +24,7 @@ def hours(table: Table, finest: Rows) -> Rows:
 
 
 def complete(table: Table, figures: dict[str, Any]) -> dict[str, Any]:
-    """Figures of every column that the table measures: the mean, and None where nothing is told."""
+    """Return the figures of all measures of a table, with the mean; None without a report."""
     found = {column.name: figures.get(column.name) for column in table.measures}
     return {**found, "value_mean": mean(found)} if "value_mean" in found else found
 
@@ -35,7 +35,7 @@ def mean(figures: dict[str, Any]) -> float | None:
 
 
 def folded(hourly: Rows, finest: Rows) -> Rows:
-    """Finest rows of gold/sli: only of subjects and hours that were not good throughout."""
+    """Return windows of gold/sli, only for subjects and hours that were not completely good."""
     return {
         key: figures
         for key, figures in finest.items()
@@ -44,7 +44,7 @@ def folded(hourly: Rows, finest: Rows) -> Rows:
 
 
 def unfolded(hourly: Rows, finest: Rows, window_us: int) -> Rows:
-    """What a reader of gold/sli makes of hours and windows: every finest row again."""
+    """Return all windows again, as readers of gold/sli do from hours and windows."""
     found = dict(finest)
     for (cluster, hour, *rest), figures in hourly.items():
         if good_throughout(figures):
@@ -57,7 +57,7 @@ def unfolded(hourly: Rows, finest: Rows, window_us: int) -> Rows:
 
 
 def good_throughout(figures: dict[str, Any]) -> bool:
-    """Good all the hour; an edge may say so of an hour that may have been bad all the same."""
+    """Return True if a whole hour was good; its upper bound can still be bad."""
     return figures["good_us"] == HOUR and not figures["bad_high_us"]
 
 
@@ -66,7 +66,7 @@ def _combined(table: Table, hour: int, own: Windows) -> dict[str, Any]:
 
 
 def _one(column: Column, hour: int, own: Windows) -> Any:
-    """One column's figure of an hour; what is unknown in some windows counts for nothing."""
+    """Return an hour's figure of a column; unknown windows do not count."""
     known = [row[column.name] for row in own.values() if row.get(column.name) is not None]
     if not known or column.over == "mean":
         return None

@@ -1,4 +1,4 @@
-"""Half-open spans of whole microseconds: unions, lengths, how many at once."""
+"""Half-open intervals of whole microseconds: unions, lengths, counts at an instant."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Span = tuple[int, int]
 
 
 def union(spans: Iterable[Span]) -> list[Span]:
-    """The least list of spans that covers just the same instants, ascending."""
+    """Return the union as the fewest intervals, ascending."""
     merged: list[Span] = []
     for start, end in sorted(span for span in spans if span[0] < span[1]):
         if merged and start <= merged[-1][1]:
@@ -24,34 +24,34 @@ def union(spans: Iterable[Span]) -> list[Span]:
 
 
 def length(spans: Iterable[Span]) -> int:
-    """Microseconds that spans last together, what they share counted as often as they share it."""
+    """Return the total length; common time counts once per interval."""
     return sum(end - start for start, end in spans)
 
 
 def most_at_once(spans: Sequence[Span]) -> int:
-    """The most spans that any instant lies in."""
+    """Return the greatest number of intervals at an instant."""
     starts = sorted(start for start, _ in spans)
     ends = sorted(end for _, end in spans)
     return max((bisect_right(starts, at) - bisect_right(ends, at) for at in starts), default=0)
 
 
 def cuts(spans: Iterable[Span]) -> list[Span]:
-    """The stretches between all edges of spans, so that each span holds each of them or none."""
+    """Return the intervals between all edges, so each span contains all of one or none of it."""
     edges = sorted({edge for span in spans for edge in span})
     return list(pairwise(edges))
 
 
 def count(spans: Iterable[Span], stretch: Span) -> int:
-    """How many spans hold a stretch that no edge of theirs cuts."""
+    """Return the number of spans that contain an interval without an edge inside."""
     return sum(start <= stretch[0] and stretch[1] <= end for start, end in spans)
 
 
 def good_time(
     seen: list[Span], bad: list[Span], enough: Callable[[Span], bool], further: Sequence[Span] = ()
 ) -> int:
-    """Time that is seen and enough of it, and nothing bad; ``further`` spans that count for it.
+    """Return observed time with enough reports and nothing bad; ``further`` adds reports.
 
-    Where somebody was not asked, that is bad as well.
+    Time in which a source was not scraped is bad as well.
     """
     return length(
         stretch
@@ -61,7 +61,7 @@ def good_time(
 
 
 def at_best(seen: list[Span], bad: list[Span], down: Sequence[Span] = ()) -> int:
-    """Good time while as many are seen as ever; those that are down count as seen."""
+    """Return good time while the number of reports is the greatest; down ones count."""
     most = max((count(seen, stretch) for stretch in cuts(seen)), default=0)
     both = [*seen, *down]
     return good_time(seen, bad, lambda stretch: count(both, stretch) >= most, down)

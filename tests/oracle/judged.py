@@ -1,4 +1,4 @@
-"""Which rows of bronze cannot be used, and why; written from docs/rollup.md."""
+"""Rejected rows of bronze and their reasons, from docs/rollup.md."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ class Judge:
     window_us: int
 
     def of_scrapes(self, row: Scrapes) -> str | None:
-        """Why a row of the agents' account cannot be used; None: it can."""
+        """Return the reason to reject a row of scrapes; None: it is usable."""
         seconds = (row.seconds_total, row.seconds_max)
         no_number = None if all(map(_number, seconds)) else "the value is no number"
         return self._misplaced(row) or no_number
 
     def of_run(self, run: Run, told: set[tuple[Any, ...]]) -> str | None:
-        """Why a run cannot be used, the first of all reasons; None: it can."""
+        """Return the first reason to reject a run; None: it is usable."""
         faults = (why for why, holds in _faults(run, told) if holds)
         return self._misplaced(run) or next(faults, None)
 

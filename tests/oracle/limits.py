@@ -26,7 +26,7 @@ Change = tuple[int, int, Fraction]
 
 
 def sli(runs: Sequence[Run], objective: Objective, attention: Attention) -> Rows:
-    """Times by cluster, window, objective, topic, user, client id, group and source."""
+    """Return times by cluster, window, objective, topic, user, client id, group and source."""
     by_subject: defaultdict[Key, list[Run]] = defaultdict(list)
     for run in runs:
         is_gauge = not run.counter and _bound(run, objective) is not None
@@ -46,7 +46,7 @@ def sli(runs: Sequence[Run], objective: Objective, attention: Attention) -> Rows
 
 
 def _is_chosen(run: Run, objective: Objective) -> bool:
-    """Whether an objective's patterns of labels choose a series; names are those of subjects."""
+    """Return True if an objective's label patterns choose a series."""
     labels = dict(run.labels)
     for label in objective.match.keys() - {"source", "group"}:
         value, patterns = labels.get(label, ""), objective.match[label]
@@ -59,16 +59,15 @@ def _is_chosen(run: Run, objective: Objective) -> bool:
 
 
 def _bound(run: Run, objective: Objective) -> str | None:
-    """``low`` or ``high``; empty: the value itself; None: it is another metric."""
+    """Return ``low`` or ``high``, "" for the value itself, or None for another metric."""
     if run.metric == objective.metric:
         return ""
-    name, _, bound = run.metric.rpartition(".")
-    is_bound = run.level == "group" and name == objective.metric and bound in ("low", "high")
-    return bound if is_bound else None
+    is_bound = run.level == "group" and run.side and run.value_name == objective.metric
+    return run.side if is_bound else None
 
 
 class Member(NamedTuple):
-    """Series that are compared as one: what sources report of the same thing, or the sum of it."""
+    """Series that are compared as one: reports of several sources, or their sum."""
 
     series: list[list[Run]]
     amount: Callable[[Run], Fraction]
@@ -85,7 +84,7 @@ class Member(NamedTuple):
         ]
 
     def changes(self, choose: Callable[..., Fraction] | None) -> list[Change]:
-        """What is read; with ``min`` or ``max`` that bound of it."""
+        """Return the changes of the value, or of its bound with ``min`` or ``max``."""
         found = [(run.start, run.end, self.amount(run)) for runs in self.series for run in runs]
         if choose:
             found += [one for runs in self.series for one in self._edges(runs, choose)]
@@ -100,13 +99,13 @@ class Member(NamedTuple):
                 yield max(run.start, run.end - run.tail), run.end, last
 
     def before(self, runs: list[Run], at: int) -> tuple[Fraction, int]:
-        """The amount before a run, and how long before its start it may have ended."""
+        """Return the amount before a run, and how early before its start it may have ended."""
         if at and runs[at - 1].end == runs[at].start:
             return self.amount(runs[at - 1]), max(runs[at].lead, runs[at - 1].tail)
         return Fraction(), runs[at].lead
 
     def spills(self) -> Iterator[int]:
-        """How far rises may reach before the window."""
+        """Yield how far rises reach before the window."""
         for runs in self.series:
             for at, run in enumerate(runs):
                 before, lead = self.before(runs, at)

@@ -1,4 +1,4 @@
-"""Reports of clusters that are known at every microsecond: bench/truth.py has a hundred of them.
+"""Reports of clusters that are known at every microsecond: `make bench-truth` has a hundred.
 
 Apart from ``make test``: agents live through some hours in simulated time, and Spark rolls up what
 they delivered.
@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bench import truth_agents
-from bench.truth import PERIOD, findings
-from bench.truth_schedule import schedule
 from lakehouse.core import lake as lakes
 from lakehouse.engines.spark_with_delta_rs import SparkOnPath
 from lakehouse.report.facts.build import facts
 from lakehouse.rollup.run import rollup
 from tests.oracle.objectives import OBJECTIVES
+from tests.truth import agents
+from tests.truth.replay import PERIOD, findings
+from tests.truth.schedule import schedule
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from bench.truth_findings import Findings
+    from tests.truth.findings import Findings
 
 pytestmark = pytest.mark.spark
 
@@ -33,7 +33,7 @@ TRUTHS = (0, 1, 2, 3, 4, 9, 12)
 @pytest.fixture(scope="module")
 def found(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Findings:
     root, spools = tmp_path_factory.mktemp("truth"), tmp_path_factory.mktemp("spools")
-    seen = [truth_agents.live(schedule(seed), root, spools) for seed in TRUTHS]
+    seen = [agents.live(schedule(seed), root, spools) for seed in TRUTHS]
     engine = SparkOnPath(lakes.at(str(root)), lambda: spark, {})
     rollup(engine, OBJECTIVES)
     told = [facts(engine, OBJECTIVES, PERIOD, cluster=schedule(seed).cluster) for seed in TRUTHS]

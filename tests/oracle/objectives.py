@@ -39,6 +39,7 @@ OBJECTIVES = (
     Objective("in-time", "", "", "group", f"{_GROUP}time_lag", 6.0, 0.99),
     Objective("behind", "", "", "group", "my.group.behind", 6.0, 0.99),
     Objective("ahead", "", "", "group", "my.group.behind", 6.0, 0.99, op="gt"),
+    Objective("age", "", "", "group", "my.group.age", 6.0, 0.99),
     Objective("each-partition", "", "", "partition", _ISR, 0.0, 0.99),
     Objective("all-topics", "", "", "cluster", "kafka.partition.lag", 0.0, 0.99),
     Objective(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakehouse import tables
 from tests.oracle import fleets
-from tests.oracle.rows import DESCRIBING
+from tests.oracle.meaning import DESCRIBES
 
 if TYPE_CHECKING:
     from tests.lake_builder import Batch
@@ -41,7 +41,7 @@ def _named(row: dict[str, Any]) -> dict[str, Any]:
 
 def _value(row: dict[str, Any], rng: random.Random, huge: tuple[float, ...]) -> float | None:
     value: float | None = row["value"]
-    if row["metric"] in DESCRIBING or value is None or not abs(value) < 1e19:
+    if row["metric"] in fleets.STEADY | DESCRIBES.keys() or value is None or not abs(value) < 1e19:
         return value  # and what is set aside stays so: others tell of the same instant
     if not value:
         return rng.choice((0.0, -0.0))

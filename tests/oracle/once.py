@@ -1,4 +1,4 @@
-"""What is read twice counts once, in plain Python: the rows that count, and those set aside."""
+"""Values that were read twice count once: rows that count, and rejected rows."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _ORDER = {"ok": 0, "down": 1}
 
 
 def scrapes(rows: Iterable[Scrapes]) -> list[Scrapes]:
-    """Attempts of which each instant of a source's family has one.
+    """Return attempts, one at each instant of a source's family.
 
-    A success is one whoever else failed; then the smallest agent and its earliest batch.
+    A success counts before a failure; then the smallest agent and its earliest batch.
     """
     found = [row for row in rows if row.reason is not None]
     usable = [row for row in rows if row.reason is None]
@@ -42,7 +42,7 @@ def scrapes(rows: Iterable[Scrapes]) -> list[Scrapes]:
 
 
 def _place(row: Scrapes) -> tuple[Any, ...]:
-    """A tick that was skipped is no attempt: the late attempt before it may overlap it."""
+    """Return the place of a row; the late attempt before a skipped tick can overlap it."""
     return (row.cluster, row.window, row.source, row.family, row.outcome == "skipped")
 
 
@@ -55,16 +55,16 @@ def _turn_of_scrapes(row: Scrapes) -> tuple[Any, ...]:
 
 
 def _attempts(row: Scrapes, pieces: Sequence[Span]) -> Iterable[Scrapes]:
-    """The first piece has all attempts."""
+    """Yield pieces of a row; the first piece has all attempts."""
     for number, (start, end) in enumerate(pieces):
         piece = replace(row, start=start, end=end)
         yield replace(piece, scrapes=0, seconds_total=0.0) if number else piece
 
 
 def runs(rows: Iterable[Run]) -> list[Run]:
-    """Runs of which each instant of a series is told once, by the smallest agent that tells of it.
+    """Return runs, one at each instant of a series, of the smallest agent that reports it.
 
-    Agents are compared by what they tell of a source's metric, and of its topic or group.
+    Agents are compared per metric of a source, and per topic or group.
     """
     found = [run for run in rows if run.reason is not None]
     usable = [run for run in rows if run.reason is None]
@@ -113,9 +113,9 @@ def _turn_of_runs(run: Run) -> tuple[Any, ...]:
 
 
 def _pieces(run: Run, pieces: Sequence[Span]) -> Iterable[Run]:
-    """Of a gauge what is left; by how much a counter rose in a piece is not known.
+    """Yield the remaining pieces of a run; the increase of a counter in a piece is unknown.
 
-    What another tells of may not have been so: there the value may have held as well.
+    The value may have held in the removed time as well.
     """
     until = None
     for start, end in pieces:
@@ -138,7 +138,7 @@ def _why(row: Any, before: Sequence[Any]) -> str:
 
 
 def _without(spans: Sequence[Span], rows: Sequence[Any]) -> list[Span]:
-    """What is left of spans that no row covers."""
+    """Return the parts of spans that no row covers."""
     taken = union((row.start, row.end) for row in rows)
     left = [
         (start, end)

@@ -25,7 +25,7 @@ Rows = dict[Key, dict[str, Any]]
 
 
 def finest(bronze: Bronze) -> dict[str, Rows]:
-    """The finest rows of every table that is summed over windows."""
+    """Return the windows of every table that is summed over windows."""
     runs = bronze.usable()
     attention = Attention(bronze)
     by_topic = claims.topics(runs, attention.fenced)
@@ -50,8 +50,8 @@ def topics(runs: list[Run], by_topic: dict[Key, claims.Subject]) -> Rows:
 
 
 def replicas(runs: list[Run]) -> Rows:
-    """Gauges of every replica, of followers too: plain sums, where any was above zero."""
-    gauges = (run for run in runs if run.metric.startswith("kafka.log.") and not run.counter)
+    """Return sums of gauges over replicas, followers too, if one was above zero."""
+    gauges = (run for run in runs if run.of_replicas and not run.counter)
     found = additive((run for run in gauges if run.topic is not None), "topic")
     return {key: row for key, row in found.items() if (row["value_max"] or 0) > 0}
 
@@ -98,7 +98,7 @@ def _increase(runs: list[Run]) -> float | None:
 
 
 def counters(runs: list[Run], *names: str) -> Rows:
-    """Increases; one that is not known is not observed."""
+    """Return increases; an unknown increase is not observed."""
     rising = _grouped((run for run in runs if run.counter), *names)
     return {
         key: {
@@ -114,13 +114,13 @@ def counters(runs: list[Run], *names: str) -> Rows:
 
 
 def additive(runs: Iterable[Run], *names: str) -> Rows:
-    """Rows of series that do not overlap, summed; counters and gauges side by side."""
+    """Return sums of series that do not overlap, of counters and gauges."""
     wanted = (run for run in runs if run.measure)
     return {key: _sum(own) for key, own in _grouped(wanted, "metric", *names).items()}
 
 
 def labelled(runs: Iterable[Run]) -> Rows:
-    """Series of a source, by what their labels say."""
+    """Return series of a source by their labels."""
     named = (run for run in runs if run.level == "source" and run.labels)
     rows = additive(named, "source", "labels")
     return {
@@ -179,11 +179,10 @@ def coverage(bronze: Bronze) -> Rows:
 
 
 def lost_offsets(runs: list[Run]) -> Rows:
-    """Offsets lost before a group read them, where some were or may have been."""
+    """Return offsets that expired before a group read them, if the loss is not zero."""
     grouped: defaultdict[Key, list[Run]] = defaultdict(list)
     for run in runs:
-        name, _, bound = run.metric.rpartition(".")
-        if run.level == "group" and name == "kafka.group.non_consumed" and bound in ("low", "high"):
+        if run.level == "group" and run.side and run.value_name == "kafka.group.non_consumed":
             for partition in run.partitions or (run.partition,):
                 key = (run.cluster, run.window, run.group, run.topic, partition)
                 grouped[key].append(run)
@@ -194,8 +193,8 @@ def lost_offsets(runs: list[Run]) -> Rows:
 
 
 def _lost(runs: list[Run]) -> dict[str, Any]:
-    highs = [run for run in runs if run.metric.endswith(".high")]
-    lows = [run for run in runs if run.metric.endswith(".low")]
+    highs = [run for run in runs if run.side == "high"]
+    lows = [run for run in runs if run.side == "low"]
     return {
         "offsets_low": float(sum(Fraction(run.value or 0.0) for run in lows)),
         "offsets_high": float(sum(Fraction(run.value or 0.0) for run in highs)),

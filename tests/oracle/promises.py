@@ -23,7 +23,7 @@ TOLD = "kafka.topic.partitions"
 
 
 def sli(bronze: Bronze, objectives: Sequence[Objective]) -> Rows:
-    """Times by cluster, window, objective, topic, user, client id, group and source."""
+    """Return times by cluster, window, objective, topic, user, client id, group and source."""
     runs = bronze.usable()
     attention = Attention(bronze)
     times: dict[str, Callable[[Objective], Rows]] = {
@@ -42,7 +42,7 @@ def sli(bronze: Bronze, objectives: Sequence[Objective]) -> Rows:
 
 
 def _of_client(key: Key) -> bool:
-    """Of a client a row of zeros says that it was there; of others nothing."""
+    """Return True for a client, whose row of zeros shows that it existed."""
     *_, user, client_id, _, _ = key
     return user is not None or client_id is not None
 
@@ -59,9 +59,9 @@ def _row(good: int, whole: claims.Atom) -> dict[str, int | None]:
 
 
 def _topics(runs: list[Run], objective: Objective, attention: Attention) -> Rows:
-    """Good while none is bad and every partition of the topic is claimed by a leader.
+    """Return times; good means that none is bad and a leader claims every partition.
 
-    And while all who claim one were asked for the metric.
+    All claimants must have been scraped for the metric.
     """
     of_topic = [run for run in runs if run.level in ("partition", "topic")]
     subjects = claims.topics(of_topic)
@@ -101,7 +101,7 @@ def _topics(runs: list[Run], objective: Objective, attention: Attention) -> Rows
 def _wholly(
     seen: list[Span], told_of: list[Span], wanted: float | None, unasked: list[Span]
 ) -> int:
-    """Time in which something is seen and, good or bad, so many partitions are told of."""
+    """Return observed time in which so many partitions are reported, good or bad."""
     if wanted is None:
         return 0
     enough = partial(_cover, told_of, wanted)
@@ -113,9 +113,9 @@ def _cover(claimed: list[Span], wanted: float, stretch: Span) -> bool:
 
 
 def partitions_told(runs: list[Run]) -> Callable[[str, int, str], float | None]:
-    """How many partitions a topic has: told in the window, in the hour, else the highest claimed.
+    """Return the number of partitions of a topic: reported in the window or hour, or claimed.
 
-    That is of the window, and only where no source of the cluster tells topology in the hour.
+    The highest claimed partition of the window counts if the cluster reports no topology.
     """
     in_window: defaultdict[Key, list[float]] = defaultdict(list)
     in_hour: defaultdict[Key, list[float]] = defaultdict(list)
@@ -151,9 +151,9 @@ def _attributes(runs: list[Run], wanted: Iterable[str]) -> dict[Key, dict[str, f
 
 
 def _clients(runs: list[Run], objective: Objective, attention: Attention) -> Rows:
-    """Good while no broker throttles it and as many tell of it as ever in the window.
+    """Return times; good means no throttling and the greatest number of reports of the window.
 
-    And while every broker is asked: that which is not may be the one that throttles it.
+    All brokers must have been scraped, because one that was not may throttle the client.
     """
     rows = {}
     for (cluster, window, metric, user, client_id), subject in claims.clients(runs).items():
@@ -168,25 +168,20 @@ def _clients(runs: list[Run], objective: Objective, attention: Attention) -> Row
 
 
 def _groups(runs: list[Run], objective: Objective, attention: Attention) -> Rows:
-    """Bad while offsets were lost; good while the loss of all is known and for certain none.
+    """Return times; good means that the loss of all partitions is known to be zero.
 
-    And while every broker was asked: one that was not may lead a partition of the group.
+    All brokers must have been scraped, because one that was not may lead a partition.
     """
     by_group: defaultdict[Key, list[Run]] = defaultdict(list)
     for run in runs:
-        name, _, bound = run.metric.rpartition(".")
-        if (
-            run.counter
-            and run.level == "group"
-            and name == objective.metric
-            and bound in ("low", "high")
-        ):
+        is_bound = run.counter and run.level == "group" and run.side
+        if is_bound and run.value_name == objective.metric:
             by_group[(run.cluster, run.window, run.group)].append(run)
     rows = {}
     for (cluster, window, group), own in by_group.items():
-        lows = union((r.start, r.end) for r in own if r.metric.endswith(".low") and r.positive)
-        highs = union((r.start, r.end) for r in own if r.metric.endswith(".high") and r.positive)
-        told = [r for r in own if r.metric.endswith(".high")]
+        lows = union((r.start, r.end) for r in own if r.side == "low" and r.positive)
+        highs = union((r.start, r.end) for r in own if r.side == "high" and r.positive)
+        told = [r for r in own if r.side == "high"]
         unknown = [(r.start, r.end) for r in told if r.value is None]
         seen = [(r.start, r.end) for r in told for _ in range(r.series)]
         unread = attention.missed_by_brokers(cluster, window, objective.metric)
@@ -203,7 +198,7 @@ def _groups(runs: list[Run], objective: Objective, attention: Attention) -> Rows
 
 
 def _sources(bronze: Bronze, objective: Objective) -> Rows:
-    """Bad while an attempt at a family failed; a tick that was skipped is no attempt."""
+    """Return times; bad means a failed attempt at a family. A skipped tick is not an attempt."""
     by_source: defaultdict[Key, list[Any]] = defaultdict(list)
     for row in bronze.accounts():
         if row.outcome != "skipped":

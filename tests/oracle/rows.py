@@ -4,19 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from tests.oracle.meaning import BOUNDS, DESCRIBES, OF_REPLICAS, POSITIONS
+
 HOUR = 3_600_000_000
 DAY = 24 * HOUR
-
-DESCRIBING = frozenset(
-    {
-        "kafka.topic.partitions", "kafka.topic.replication_factor",
-        "kafka.topic.min_insync_replicas", "kafka.topic.retention_time",
-        "kafka.topic.retention_bytes", "kafka.topic.remote_storage_enabled",
-        "kafka.topic.compacted", "kafka.cluster.node.fenced", "kafka.quota.produce.byte_rate",
-        "kafka.quota.fetch.byte_rate", "kafka.quota.request.percentage",
-        "kafka.quota.controller_mutation.rate",
-    }
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +62,21 @@ class Run:
     @property
     def measure(self) -> bool:
         """Neither a position nor what describes a subject."""
-        return not self.metric.endswith("_offset") and self.metric not in DESCRIBING
+        return self.metric not in POSITIONS and self.metric not in DESCRIBES
+
+    @property
+    def of_replicas(self) -> bool:
+        return self.metric in OF_REPLICAS
+
+    @property
+    def value_name(self) -> str:
+        """The value that it bounds, or its metric."""
+        return BOUNDS.get(self.metric, (self.metric, ""))[0]
+
+    @property
+    def side(self) -> str:
+        """``low`` or ``high``. Empty: it is not a bound."""
+        return BOUNDS.get(self.metric, ("", ""))[1]
 
     @property
     def lead_edge(self) -> int:
@@ -106,7 +111,7 @@ class Scrapes:
 
 @dataclass
 class Bronze:
-    """What a lake holds, usable or not."""
+    """Rows of a lake, usable or not."""
 
     window_us: int
     runs: list[Run] = field(default_factory=list)

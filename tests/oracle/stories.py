@@ -1,4 +1,4 @@
-"""Small clusters that each tell one thing; the tests of this folder say what gold must make of it.
+"""Small clusters with one case each; the tests of this folder define the expected gold.
 
 Seconds count from midnight of Monday, 4 January 2021, the first of that year's first week. A story
 is a function named as its cluster.
@@ -28,7 +28,7 @@ _ORIGIN = (MONDAY - BASE).total_seconds()
 
 
 class Story:
-    """A batch whose rows are all of one cluster, at seconds after that Monday."""
+    """A batch with rows of one cluster, at seconds after that Monday."""
 
     def __init__(self, cluster: str) -> None:
         self.batch, self.where = Batch(), {"cluster": cluster}
@@ -47,7 +47,7 @@ class Story:
         self.run(FETCHED, start, end, value, topic="t", flags=(tables.FLAG_INCREASE,), **rest)
 
     def lost(self, start: float, low: float | None, high: float | None, **rest: Any) -> None:
-        """Offsets lost by a group in the window that begins there, at least and at most."""
+        """Add bounds of the offsets that a group lost in the window from a start."""
         for bound, value in (("low", low), ("high", high)):
             flags = (tables.FLAG_INCREASE,)
             self.run(f"{LOST}.{bound}", start, start + 300, value, flags=flags, **rest)
@@ -58,7 +58,7 @@ class Story:
         self.batch.idle(THROTTLE, *span, pairs, **self.where, **rest)
 
     def topology(self, start: float, end: float, partitions: int, topic: str = "t") -> None:
-        """What agents tell of a topic and of themselves, window by window."""
+        """Add reports on a topic, per window."""
         for first, last in windows(start, end):
             self.run(TOLD, first, last, float(partitions), topic=topic)
 
@@ -71,7 +71,7 @@ class Story:
 
 
 def windows(start: float, end: float) -> Iterator[tuple[float, float]]:
-    """A span cut at windows."""
+    """Yield the parts of a span per window."""
     while start < end:
         cut = min(end, start - start % 300 + 300)
         yield start, cut
@@ -79,7 +79,7 @@ def windows(start: float, end: float) -> Iterator[tuple[float, float]]:
 
 
 def all_stories() -> list[Batch]:
-    """The rows of every story."""
+    """Return the rows of every story."""
     found = []
     for tell in STORIES:
         story = Story(tell.__name__)
@@ -89,7 +89,7 @@ def all_stories() -> list[Batch]:
 
 
 def unknown_time(it: Story) -> None:
-    """For a minute no scrape answers; before and after all is well."""
+    """Leave out one minute of scrapes in a good window."""
     it.topology(0, 300, 1)
     for start, end in ((0, 120), (180, 300)):
         it.zeros(start, end, 0)
@@ -98,7 +98,7 @@ def unknown_time(it: Story) -> None:
 
 
 def agent_never_installed(it: Story) -> None:
-    """The cluster names broker-9, but nobody ever read it."""
+    """Name broker-9 in the cluster without any scrape of it."""
     for start in (0, 300):
         for node in ("broker-1", "broker-9"):
             it.run(FENCED, start, start + 300, 0.0, labels=[("node", node)])
@@ -106,7 +106,7 @@ def agent_never_installed(it: Story) -> None:
 
 
 def decommissioned(it: Story) -> None:
-    """broker-3 is named and read for one window; the cluster goes on without it."""
+    """Name and scrape broker-3 for one window only."""
     for start in (0, 300, 600, 900):
         for node in ("broker-1", "broker-3")[: 2 if start == 0 else 1]:
             it.run(FENCED, start, start + 300, 0.0, labels=[("node", node)])
@@ -115,7 +115,7 @@ def decommissioned(it: Story) -> None:
 
 
 def silent_week(it: Story) -> None:
-    """All was well the week before; then nothing was ever told again."""
+    """Report a good week, then nothing."""
     start, end = -7 * DAY, -7 * DAY + 300
     it.topology(start, end, 1)
     it.zeros(start, end, 0)
@@ -123,7 +123,7 @@ def silent_week(it: Story) -> None:
 
 
 def edges(it: Story) -> None:
-    """One incident of a minute whose beginning and end lie between two scrapes."""
+    """Add an incident of a minute with start and end between two scrapes."""
     it.topology(0, 300, 2)
     it.zeros(0, 300, 1)
     it.zeros(0, 100, 0)
@@ -132,42 +132,42 @@ def edges(it: Story) -> None:
 
 
 def edges_over_a_cut(it: Story) -> None:
-    """An incident over a window's cut, and one whose lead reaches back over the cut."""
+    """Add an incident across two windows, and an incident with a lead before its window."""
     it.bad(290, 300, lead=5)
     it.bad(300, 340, tail=20)
     it.bad(603, 613, lead=10)
 
 
 def value_changes_while_bad(it: Story) -> None:
-    """5 becomes 7: an edge of the value, but none of being above zero."""
+    """Change 5 to 7: the value has an edge, the interval above zero does not."""
     lag, of_topic = "kafka.topic.remote_copy_lag.bytes", {"topic": "t"}
     it.run(lag, 0, 100, 5.0, tail=10, flags=(tables.FLAG_NEXT_POSITIVE,), **of_topic)
     it.run(lag, 100, 200, 7.0, lead=10, flags=(tables.FLAG_PREVIOUS_POSITIVE,), **of_topic)
 
 
 def bad_wins(it: Story) -> None:
-    """A stale leader says 0 of a partition while its new one says 1."""
+    """Report 0 from the old leader of a partition and 1 from the new leader."""
     it.topology(0, 300, 2)
     it.zeros(0, 300, 0, 1)
     it.bad(100, 200, source="broker-2")
 
 
 def two_brokers(it: Story) -> None:
-    """Two brokers claim the same healthy partitions at once."""
+    """Let two brokers claim the same healthy partitions."""
     it.topology(0, 300, 3)
     it.zeros(0, 300, 0, 1, 2)
     it.zeros(0, 300, 0, 1, 2, source="broker-2")
 
 
 def two_agents(it: Story) -> None:
-    """Two agents read the same broker and fold the same partitions."""
+    """Let two agents scrape one broker and group the same partitions."""
     it.topology(0, 300, 3)
     it.zeros(0, 300, 0, 1, 2)
     it.zeros(0, 300, 0, 1, 2, agent="agent-2")
 
 
 def leader_moves(it: Story) -> None:
-    """The leader moves in mid-window; the partition is bad while it does."""
+    """Move the leader within a window; the partition is bad during the move."""
     it.topology(0, 300, 1)
     it.zeros(0, 140, 0)
     it.bad(140, 150, tail=4)
@@ -176,7 +176,7 @@ def leader_moves(it: Story) -> None:
 
 
 def folded_and_not(it: Story) -> None:
-    """Of one topic some partitions come folded, others row by row."""
+    """Report some partitions of a topic as a group and others in single rows."""
     it.topology(0, 300, 4)
     it.zeros(0, 300, 0, 1)
     it.zeros(0, 300, 2, source="broker-2")
@@ -185,7 +185,7 @@ def folded_and_not(it: Story) -> None:
 
 
 def unavailable(it: Story) -> None:
-    """Under its min ISR, then without a leader, of which no broker tells anything but Admin."""
+    """Report under min ISR, then offline, which only the Admin API reports."""
     it.topology(0, 300, 1)
     it.bad(0, 100)
     it.run(LEADERLESS, 90, 200, 1.0, topic="t", partition=0)
@@ -193,7 +193,7 @@ def unavailable(it: Story) -> None:
 
 
 def bad_and_unseen(it: Story) -> None:
-    """While one partition is bad, the broker that leads the other one is not read."""
+    """Leave out scrapes of one leader while a partition of another leader is bad."""
     it.topology(0, 300, 2)
     it.zeros(0, 100, 0)
     it.bad(100, 200)
@@ -203,9 +203,9 @@ def bad_and_unseen(it: Story) -> None:
 
 
 def tier_not_read(it: Story) -> None:
-    """Two brokers lead a topic; of one the lags are not read for a minute, and later not at all.
+    """Let two brokers lead a topic; the lags of one are not scraped for a minute, and later never.
 
-    A third one leads nothing of it, and nobody ever reads its lags.
+    A third broker leads no partition of the topic, and its lags are never scraped.
     """
     it.topology(0, 600, 2)
     for window in (0, 300):
@@ -224,9 +224,9 @@ def tier_not_read(it: Story) -> None:
 
 
 def isolated_leader(it: Story) -> None:
-    """A broker that is cut off goes on to claim what it led; who leads now is not read.
+    """Cut off a broker that still claims its partitions; the new leader is not scraped.
 
-    Another one reports from 160 s on that it is fenced, and a minute before that it was not.
+    Another broker reports it as fenced from 160 s, and as not fenced a minute before.
     """
     it.topology(0, 300, 1)
     it.zeros(0, 300, 0)
@@ -236,9 +236,9 @@ def isolated_leader(it: Story) -> None:
 
 
 def broker_not_read(it: Story) -> None:
-    """One broker tells of a client; another is read for a while, a third only named as live.
+    """Report a client by one broker; scrape another for a while, and only name a third as live.
 
-    A fourth is fenced, and nothing listens there; what its agent asks others is answered.
+    A fourth broker is fenced and refuses connections; others respond to its agent.
     """
     for window in (0, 300, 3600, 7200):
         it.idle(window, window + 300, "c")
@@ -261,19 +261,19 @@ def broker_not_read(it: Story) -> None:
 
 
 def counter_reset(it: Story) -> None:
-    """A counter falls: by how much it rose in that window nobody knows."""
+    """Reset a counter: its increase in that window is unknown."""
     for start, value in ((0, 100.0), (300, None), (600, 50.0)):
         it.counter(start, start + 300, value)
 
 
 def agent_restart(it: Story) -> None:
-    """One counter told by an agent and, after a restart, by its successor."""
+    """Report a counter by an agent and, after a restart, by another agent."""
     it.counter(0, 140, 30.0)
     it.counter(140, 300, 12.0, agent="agent-2")
 
 
 def clients_come_and_go(it: Story) -> None:
-    """A client is idle for a window and gone; another comes and is throttled by two brokers."""
+    """Let an idle client disappear; a new client is throttled by two brokers."""
     it.idle(0, 300, "gone", "other")
     it.run(THROTTLE, 300, 400, 500.0, user="u", client_id="comes", tail=60)
     it.run(THROTTLE, 350, 450, 250.0, user="u", client_id="comes", source="broker-2")
@@ -282,7 +282,7 @@ def clients_come_and_go(it: Story) -> None:
 
 
 def topic_made_again(it: Story) -> None:
-    """A topic is deleted after a window and made again half an hour later."""
+    """Delete a topic after a window and create it again half an hour later."""
     it.scrape(0, 3600, family="topology")
     for start, end in ((0, 300), (2100, 3600)):
         it.topology(start, end, 1)
@@ -291,7 +291,7 @@ def topic_made_again(it: Story) -> None:
 
 
 def topic_deleted(it: Story) -> None:
-    """A topic is deleted after a window; the source goes on telling which topics exist."""
+    """Delete a topic after a window; the source still reports the other topics."""
     it.scrape(0, 1200, family="topology")
     it.topology(0, 1200, 1, "other")
     it.topology(0, 300, 1)
@@ -299,7 +299,7 @@ def topic_deleted(it: Story) -> None:
 
 
 def topic_deleted_after_a_broker_left(it: Story) -> None:
-    """broker-3 leaves the cluster for good; later a topic is deleted."""
+    """Remove broker-3 from the cluster; later delete a topic."""
     for start in (0, 300, 600, 900):
         for node in ("broker-1", "broker-3")[: 2 if start == 0 else 1]:
             it.run(FENCED, start, start + 300, 0.0, labels=[("node", node)])
@@ -311,25 +311,25 @@ def topic_deleted_after_a_broker_left(it: Story) -> None:
 
 
 def new_year(it: Story) -> None:
-    """Ten seconds each side of midnight on New Year's Eve."""
+    """Add ten seconds before and after midnight on New Year's Eve."""
     midnight = -3 * DAY
     it.bad(midnight - 10, midnight)
     it.bad(midnight, midnight + 10)
 
 
 def one_row(it: Story) -> None:
-    """A single run is all there is."""
+    """Add a single run."""
     it.bad(0, 10)
 
 
 def offsets_lost(it: Story) -> None:
-    """Lost for certain, perhaps lost, and not known (a rewind)."""
+    """Add certain, possible and unknown losses (a rewind)."""
     for start, low, high in ((0, 5.0, 15.0), (300, 0.0, 4.0), (600, None, None)):
         it.lost(start, low, high, group="g", topic="t", partition=0)
 
 
 def users_own_bean(it: Story) -> None:
-    """A metric of no shipped catalogue, with a label of its own."""
+    """Add a user's own metrics with labels."""
     it.run("acme.cache.misses", 0, 300, 6.0, labels=[("cache", "a")])
     it.run("acme.cache.misses", 0, 300, 12.0, labels=[("cache", "b")])
     it.run("acme.group.members", 0, 300, 3.0, group="g")
@@ -341,18 +341,18 @@ def users_own_bean(it: Story) -> None:
 
 
 def beyond_the_cap(it: Story) -> None:
-    """An agent's cap folds groups into one series without a partition."""
+    """Add the overflow series of groups, which has no partition."""
     it.lost(0, 7.0, 7.0, topic=tables.OTHER, group=tables.OTHER)
 
 
 def in_the_future(it: Story) -> None:
-    """An agent's clock is years ahead."""
+    """Add a run of an agent with a clock that is years ahead."""
     it.bad(0, 10)
     it.bad(36_500 * DAY, 36_500 * DAY + 10)
 
 
 def bad_input(it: Story) -> None:
-    """One row for each reason to set a row aside, among three partitions that are well."""
+    """Add a row for each reason of rejection, and three good partitions."""
     it.topology(0, 300, 3)
     it.zeros(0, 300, 0, 1, 2)
     it.bad(50, 50)
@@ -377,28 +377,28 @@ def bad_input(it: Story) -> None:
 
 
 def powers_of_two(it: Story) -> None:
-    """Values on a bucket's very end, at zero, and below it."""
+    """Add values at the end of a bucket, at zero, and below zero."""
     asked = {"topic": "t", "flags": (tables.FLAG_DISTRIBUTION,)}
     for start, value in enumerate((1.0, 2.0, 1024.0, 0.5, 0.0, -4.0, 1e18, 1e-3)):
         it.run("kafka.topic.remote_copy_lag.bytes", start * 10, start * 10 + 10, value, **asked)
 
 
 def _told_twice(it: Story) -> str:
-    """A set of which bronze/members tells two contents."""
+    """Return a set with two contents in bronze/members."""
     name = it.batch.set_of("partitions", "t", [5, 6], None, it.where["cluster"])
     it.batch.members.append({**it.batch.members[-1], "partitions": [5, 7]})
     return name
 
 
 def spilled_hours(it: Story) -> None:
-    """Bad soon after an hour begins, in two partitions; and late in the next hour."""
+    """Add bad partitions early in an hour and in the next hour."""
     for partition, lead in ((0, 11), (1, 12)):
         it.bad(2 + partition * 2, 50, partition, lead=lead)
     it.bad(3600 + 305, 3600 + 310, lead=20)
 
 
 def good_hour(it: Story) -> None:
-    """An hour in which all was well, but that in its first window offsets may have been lost."""
+    """Add a good hour with a possible loss of offsets in its first window."""
     it.topology(0, 3600, 2)
     it.scrape(0, 3600)
     for start, end in windows(0, 3600):
@@ -408,19 +408,19 @@ def good_hour(it: Story) -> None:
 
 
 def never_described(it: Story) -> None:
-    """No source tells any topology; of two partitions one is not claimed in the second window."""
+    """Report no topology; one of two partitions is not claimed in the second window."""
     it.zeros(0, 300, 0, 1)
     it.zeros(300, 600, 0)
 
 
 def attributes_apart(it: Story) -> None:
-    """One attribute of a topic is told for longer than the other."""
+    """Report one attribute of a topic for longer than another attribute."""
     it.run("kafka.topic.remote_storage_enabled", 0, 100, 1.0, topic="t")
     it.run(TOLD, 0, 300, 3.0, topic="t")
 
 
 def handlers_busy(it: Story) -> None:
-    """A broker's gauge is too small for 40 s, and was unread before; a controller is not active."""
+    """Add a gauge that is too low for 40 s, and a controller that is not active."""
     it.run("my.own.idle", 100, 140, 3.0, lead=10.0, tail=10.0)
     it.run("my.own.idle", 140, 200, 12.0, lead=8.0, tail=10.0)
     it.run("my.own.idle", 200, 220, 0.0, lead=10.0, tail=5.0)
@@ -428,7 +428,7 @@ def handlers_busy(it: Story) -> None:
 
 
 def lag_of_two_brokers(it: Story) -> None:
-    """Neither broker's part of the group's lag is too much, both together are, for 50 s."""
+    """Add two lags of one group whose sum is too high for 50 s."""
     for source, start in (("broker-1", 100), ("broker-2", 150)):
         it.run("kafka.group.lag", 0, start, 0.0, group="g", topic="t", source=source)
         over = {"group": "g", "topic": "t", "source": source, "lead": 10.0}
@@ -437,7 +437,7 @@ def lag_of_two_brokers(it: Story) -> None:
 
 
 def lag_of_a_whole_cluster(it: Story) -> None:
-    """One agent reads it of all brokers; from 200 to 230 it could not."""
+    """Report the lag of a whole cluster, with a failure from 200 to 230 s."""
     for start, end in ((0, 200), (230, 300)):
         it.scrape(start, end, family="offsets", source="cluster-all")
     it.scrape(200, 230, "refused", family="offsets", source="cluster-all")
@@ -448,7 +448,7 @@ def lag_of_a_whole_cluster(it: Story) -> None:
 
 
 def behind_by_bounds(it: Story) -> None:
-    """How far a group is behind is known by bounds: surely, perhaps, and not at all."""
+    """Add bounds of a lag: surely, possibly and not bad, and unknown."""
     for start, low, high in ((0, 0.0, 6.0), (60, 3.0, 12.0), (120, 8.0, 12.0), (180, None, None)):
         for bound, value in (("low", low), ("high", high)):
             it.run(

@@ -1,4 +1,4 @@
-"""gold/incidents and gold/readings in plain Python: what touches within an hour is one stretch."""
+"""gold/incidents and gold/readings in plain Python: rows that touch are one interval."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ Piece = TypeVar("Piece", Run, Scrapes)
 
 
 def incidents(bronze: Bronze, watched: Collection[str]) -> Rows:
-    """Stretches above zero by cluster, hour, metric, subject, source and start.
+    """Return intervals above zero by cluster, hour, metric, subject, source and start.
 
     Args:
         bronze: The rows.
-        watched: Metrics that stories and objectives are about, as bronze has them.
+        watched: Names in bronze of watched metrics and metrics of objectives.
     """
     grouped: defaultdict[Key, list[Run]] = defaultdict(list)
     for run in bronze.usable():
@@ -52,10 +52,10 @@ def _incident(runs: list[Run]) -> dict[str, Any]:
 
 
 def _tail(runs: list[Run], end: int) -> int:
-    """How long before its end a stretch may have been over.
+    """Return how long before its end an interval may have ended.
 
-    A run that may not have been above zero at all hands on to those that end where it begins; of
-    several that end at one instant the tightest counts.
+    If a run may not have been above zero at all, the runs that end at its start count. Of several
+    runs with one end the smallest bound counts.
     """
 
     def behind(run: Run) -> int:
@@ -67,7 +67,7 @@ def _tail(runs: list[Run], end: int) -> int:
 
 
 def readings(bronze: Bronze) -> Rows:
-    """Stretches of attempts by cluster, hour, source, family, outcome and start."""
+    """Return intervals of attempts by cluster, hour, source, family, outcome and start."""
     grouped: defaultdict[Key, list[Scrapes]] = defaultdict(list)
     for row in bronze.accounts():
         grouped[row.cluster, _hour(row), row.source, row.family, row.outcome].append(row)
@@ -79,7 +79,7 @@ def readings(bronze: Bronze) -> Rows:
 
 
 def _reading(rows: list[Scrapes]) -> dict[str, Any]:
-    """The error is that of the first row that has one; of several at once the least."""
+    """Return the figures; the error is that of the first row with an error."""
     errors = [(row.start, row.error) for row in rows if row.error is not None]
     return {
         "ended_at": max(row.end for row in rows),
@@ -91,7 +91,7 @@ def _reading(rows: list[Scrapes]) -> dict[str, Any]:
 
 
 def _stretches(rows: Iterable[Piece]) -> list[list[Piece]]:
-    """Rows that touch or share an instant, together."""
+    """Return groups of rows that touch or overlap."""
     found: list[list[Piece]] = []
     end = None
     for row in sorted(rows, key=lambda row: (row.start, row.end)):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from lakehouse.core.periods import Period
 
-pytestmark = pytest.mark.spark
+pytestmark = pytest.mark.reads
 
 BAD_ROWS = 17
 """Of the story ``bad_input``: one for each reason, and one of the agents' own account."""
@@ -28,29 +28,29 @@ BAD_ROWS = 17
 WEEK = periods.week_of(stories.MONDAY)
 
 
-def known(rolled: Path, cluster: str, week: Period = WEEK) -> Gold:
-    return Gold(LocalEngine(lakes.at(str(rolled))), cluster, week, 300)
+def known(lake: Path, cluster: str, week: Period = WEEK) -> Gold:
+    return Gold(LocalEngine(lakes.at(str(lake))), cluster, week, 300)
 
 
 def incidents(known: Gold) -> dict[tuple[str, int], list[Incident]]:
     return partition_incidents(joined(known.engine, known.whole(tables.INCIDENTS)))
 
 
-def test_the_report_counts_what_could_not_be_used(rolled: Path):
-    assert rejected(known(rolled, "bad_input")) == BAD_ROWS
+def test_the_report_counts_what_could_not_be_used(lake: Path):
+    assert rejected(known(lake, "bad_input")) == BAD_ROWS
 
 
-def test_no_bad_row_is_an_incident(rolled: Path):
-    assert incidents(known(rolled, "bad_input")) == {}
+def test_no_bad_row_is_an_incident(lake: Path):
+    assert incidents(known(lake, "bad_input")) == {}
 
 
-def test_a_row_of_the_future_is_no_incident_yet(rolled: Path):
+def test_a_row_of_the_future_is_no_incident_yet(lake: Path):
     """Not even to the report of the week in which it lies."""
-    (start,) = (key[1] for key in gold.told(rolled, "rejected") if key[0] == "in_the_future")
-    assert incidents(known(rolled, "in_the_future"))
+    (start,) = (key[1] for key in gold.told(lake, "rejected") if key[0] == "in_the_future")
+    assert incidents(known(lake, "in_the_future"))
     week = periods.week_of(periods.instant(start))
-    assert incidents(known(rolled, "in_the_future", week)) == {}
+    assert incidents(known(lake, "in_the_future", week)) == {}
 
 
-def test_a_report_of_any_week_counts_rows_of_the_future(rolled: Path):
-    assert rejected(known(rolled, "in_the_future")) == 1
+def test_a_report_of_any_week_counts_rows_of_the_future(lake: Path):
+    assert rejected(known(lake, "in_the_future")) == 1

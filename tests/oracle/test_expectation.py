@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
     from lakehouse.slo.attainment import Statement
 
-pytestmark = pytest.mark.spark
+pytestmark = pytest.mark.reads
 
 SECOND = 1_000_000
 WEEK = 7 * 86_400 * SECOND
 
 
 @pytest.fixture(scope="module")
-def statements(rolled: Path) -> list[Statement]:
+def statements(lake: Path) -> list[Statement]:
     """All that is said of the week after its end."""
     week = periods.week_of(stories.MONDAY)
     after = periods.micros(week.end) + WEEK
-    return attainment.read(LocalEngine(lakes.at(str(rolled))), objective_files.load(), week, after)
+    return attainment.read(LocalEngine(lakes.at(str(lake))), objective_files.load(), week, after)
 
 
 def stated(found: list[Statement], cluster: str, objective: str, name: str) -> Statement:

@@ -1,4 +1,4 @@
-"""Gold of some fleets against the oracle: the kernel's rows, and what its driver does with them."""
+"""Gold of some fleets against the oracle: rows of the kernel and of its driver."""
 
 from __future__ import annotations
 
@@ -24,5 +24,5 @@ def test_gold_equals_plain_python(rolled: Path, right: dict[str, Rows], name: st
 
 
 def test_rows_in_another_dates_partition_are_set_aside(right: dict[str, Rows]):
-    """The driver's part of it: no kernel sees them."""
+    """The driver rejects these rows before the kernel."""
     assert "its date is not that of its start" in {key[2] for key in right["rejected"]}

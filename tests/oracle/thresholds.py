@@ -1,7 +1,7 @@
-"""When the total of a topic's brokers was above a threshold: as seen, surely and possibly.
+"""Time in which the total of a topic's brokers was above a threshold: observed, surely, possibly.
 
-Within the edge between two runs of a series its value may be either one's; within an edge that has
-no run on its other side also none.
+In the edge between two runs of a series either value may have held; in an edge without a run on
+the other side also no value.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from tests.oracle.rows import Run
 
 Change = tuple[int, int, Fraction]
-"""From when until when a bound differs from what was read, and by how much."""
+"""Start and end of a difference between a bound and the reported value, and its amount."""
 
 
 _PLACES = 6
-"""Of decimals: less than the last of them is no rise."""
+"""Decimal places of a rise."""
 
 
 def above(subject: Subject, threshold: float) -> list[Span]:
@@ -42,7 +42,7 @@ def possibly_above(subject: Subject, threshold: float) -> list[Span]:
 
 
 def spill(subject: Subject, threshold: float) -> int:
-    """The longest part of a rise that lies before the window, where it may have been above then."""
+    """Return the longest part of a rise before the window, if it may have been above then."""
     (window, *_) = {run.window for run in subject.runs()}
 
     def at_cut(spans: list[Span]) -> bool:
@@ -55,7 +55,7 @@ def spill(subject: Subject, threshold: float) -> int:
 
 
 def _rises(runs: list[Run], window: int) -> Iterator[tuple[int, int]]:
-    """When, and how long before it at most, a series rose to something; nothing is one, too."""
+    """Yield when a series rose, and how much earlier it may have risen."""
     yield window, 0
     for number, run in enumerate(runs):
         earlier = _earlier(runs, number)
@@ -71,7 +71,7 @@ def _seen(atom: Atom) -> Iterator[Change]:
 def _bounds(
     subject: Subject, choose: Callable[..., Fraction], counts: Callable[[Run], Span]
 ) -> list[Change]:
-    """The bound of each atom: of several claims their sum by how many may be above zero."""
+    """Return the bound of each atom: the sum of claims by the number that may be above zero."""
     found = []
     for atom in subject.atoms.values():
         changes = [change for runs in _series(atom) for change in _changes(runs, choose)]
@@ -107,7 +107,7 @@ def _changes(runs: list[Run], choose: Callable[..., Fraction]) -> Iterator[Chang
 
 
 def _earlier(runs: list[Run], number: int) -> Run | None:
-    """The run that ends where another one begins."""
+    """Return the run that ends at the start of another run."""
     return runs[number - 1] if number and runs[number - 1].end == runs[number].start else None
 
 

@@ -1,6 +1,6 @@
-"""Clusters that are read for a whole hour, in which most is well: what rolls up by the hour.
+"""Clusters with a whole hour of scrapes, most of them good, for the rollup by the hour.
 
-A fleet is a function of its seed: an hour without a flaw, and some flaws by chance.
+A fleet is a function of its seed: a good hour with some random problems.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _WINDOWS = tuple(_HOUR + WINDOW * number for number in range(12))
 
 
 class Hour:
-    """The rows of one seed."""
+    """Rows of one seed."""
 
     def __init__(self, seed: int) -> None:
         self.rng = random.Random(seed)
@@ -35,7 +35,7 @@ class Hour:
         self.batch.run(LAG, start, end, value, topic="t", source=source, **self.where, **rest)
 
     def forget(self, metric: str, window: float, **of: Any) -> None:
-        """Takes rows of a metric out of a window."""
+        """Remove the rows of a metric from a window."""
         start = BASE.timestamp() + window
         self.batch.runs = [
             row
@@ -47,7 +47,7 @@ class Hour:
 
 
 def fleet(seed: int) -> Batch:
-    """The rows of an hour; of one in four without any flaw."""
+    """Return the rows of an hour; one in four has no problem."""
     made = Hour(seed)
     for window in _WINDOWS:
         _well(made, window)
@@ -58,7 +58,7 @@ def fleet(seed: int) -> Batch:
 
 
 def _well(made: Hour, start: float) -> None:
-    """What a window is in which all is read, and nothing bad."""
+    """Add a completely scraped and good window."""
     batch, where, end = made.batch, made.where, start + WINDOW
     batch.run("kafka.topic.partitions", start, end, 5.0, topic="t", **where)
     batch.run("kafka.topic.remote_storage_enabled", start, end, 1.0, topic="t", **where)
@@ -76,7 +76,7 @@ def _well(made: Hour, start: float) -> None:
 
 
 def _bad_partition(made: Hour, window: float) -> None:
-    """From its beginning, or later with a lead that may reach over the cut."""
+    """Add a bad partition from the start, or later with a lead before the window."""
     at = window + made.rng.choice((0, 5, 100))
     more = {"lead": made.rng.choice((0.0, 12.0)), "tail": 4.0}
     made.batch.run(ISR, at, at + 40, 1.0, topic="t", partition=4, **made.where, **more)
@@ -108,7 +108,7 @@ def _lost(made: Hour, window: float) -> None:
 
 
 def _lags_cross(made: Hour, window: float) -> None:
-    """One broker's lag falls while the other's rises: together they may have been high."""
+    """Add a falling and a rising lag, whose sum may have been high."""
     made.forget(LAG, window)
     half = window + 150
     falls, rises = {"tail": 10.0}, {"lead": 10.0}

@@ -45,7 +45,7 @@ def config(tmp_path: Path) -> Config:
 def test_a_lake_that_is_away_is_said_and_not_made_anew_unless_that_is_accepted(
     config: Config, tmp_path: Path
 ) -> None:
-    assert check._lake(config).endswith("/lake (5 tables created)")
+    assert check._lake(config).endswith("/lake (6 tables created)")
     with Spool(config.spool.path, 1 << 20) as spool:
         Delivery(config.lake.path, of_lake(config.lake), spool).check()
         assert check._lake(config).endswith("/lake"), "also while the agent runs"
@@ -56,19 +56,20 @@ def test_a_lake_that_is_away_is_said_and_not_made_anew_unless_that_is_accepted(
         with pytest.raises(JmxlakeError, match="in use by another agent"):
             check._accept(config)
     check._accept(config)
-    assert check._lake(config).endswith("/lake (5 tables created)")
+    assert check._lake(config).endswith("/lake (6 tables created)")
     with Spool(config.spool.path, 1 << 20) as spool:
         spool.seal([Batch({tables.EVENTS.name: [], tables.MEMBERS.name: []})], b"")
         assert Delivery(config.lake.path, of_lake(config.lake), spool).check() == 0
 
 
-def test_a_table_of_definitions_that_cannot_be_loaded_fails_the_check(
-    config: Config, tmp_path: Path
+@pytest.mark.parametrize("table", tables.CATALOGUES, ids=lambda table: table.name)
+def test_unreadable_catalogue_table_fails_the_check(
+    config: Config, tmp_path: Path, table: tables.Table
 ) -> None:
     check._lake(config)
-    log = tmp_path / "lake" / tables.METRIC_DEFINITIONS.path / "_delta_log"
+    log = tmp_path / "lake" / table.path / "_delta_log"
     (log / f"{0:020}.json").write_text("no log")
-    with pytest.raises(LakeError, match=r"metric_definitions"):
+    with pytest.raises(LakeError, match=table.name):
         check._lake(config)
 
 

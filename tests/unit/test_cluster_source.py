@@ -85,7 +85,7 @@ def test_no_bean_can_be_read_of_a_cluster(tmp_path: Path) -> None:
         "{family: own, via: jmx, roles: [cluster], metrics:"
         " {own.x: {object: 'a:b=c', unit: '1', description: x}}}"
     )
-    with pytest.raises(ConfigError, match="a cluster is read via admin alone"):
+    with pytest.raises(ConfigError, match="a cluster is read via admin only"):
         load(tmp_path)
 
 

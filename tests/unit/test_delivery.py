@@ -486,7 +486,7 @@ def test_agents_create_a_lake_at_the_same_time(tmp_path: Path, lake: Path) -> No
     barrier = threading.Barrier(8)
     with ThreadPoolExecutor(8) as pool:
         made = list(pool.map(agent, range(8)))
-    assert sum(made) == 5, "each table was made once"
+    assert sum(made) == 6, "each table was made once"
     assert delivered(lake) == sorted(map(str, range(8)))
     assert deltalake.DeltaTable(f"{lake}/bronze/runs").version() == 0
 
@@ -553,7 +553,7 @@ def with_set(key: str, cluster: str = "c") -> Batch:
 
 
 def test_check_returns_the_number_of_created_tables(spool: Spool, lake: Path) -> None:
-    assert Delivery(str(lake), dict, spool).check() == 5
+    assert Delivery(str(lake), dict, spool).check() == 6
     assert Delivery(str(lake), dict, spool).check() == 0
 
 
@@ -711,6 +711,12 @@ def defined(lake: Path) -> list[tuple[Any, ...]]:
     return rows.project("metric, family, memory_us").order("metric").fetchall()
 
 
+def traits(lake: Path) -> list[tuple[Any, ...]]:
+    table = deltalake.DeltaTable(f"{lake}/{tables.METRIC_TRAITS.path}")
+    rows = duckdb.read_parquet(table.file_uris(), hive_partitioning=False)
+    return rows.project("metric, family, trait, value").order("ALL").fetchall()
+
+
 def test_definitions_are_written_once_per_catalogue(tmp_path: Path, lake: Path) -> None:
     shipped = catalogue.load()
     (quotas,) = (one for one in shipped.families if one.name == "quotas")
@@ -728,6 +734,9 @@ def test_definitions_are_written_once_per_catalogue(tmp_path: Path, lake: Path) 
     assert commits == [1, 1, 2, 2]
     throttled = ("kafka.client.fetch.throttle_time", "quotas", 60_000_000)
     assert defined(lake).count(throttled) == 2
+    reported = ("kafka.client.controller_mutation.throttle_time", "quotas", "reported_by")
+    assert traits(lake).count((*reported, "controllers")) == 2
+    assert len(traits(lake)) == len([*shipped.traits()]) + 1
 
 
 def test_new_catalogue_is_written_by_a_running_delivery(spool: Spool, lake: Path) -> None:
@@ -739,7 +748,30 @@ def test_new_catalogue_is_written_by_a_running_delivery(spool: Spool, lake: Path
     sealed(spool, "b")
     drain(delivery)
     assert len(defined(lake)) == len(in_force.metrics)
+    assert len(traits(lake)) == len([*in_force.traits()])
     assert delivered(lake) == ["a", "b"]
+
+
+def test_lake_of_an_older_agent_gets_the_table_of_traits(spool: Spool, lake: Path) -> None:
+    sealed(spool, "a")
+    drain(Delivery(str(lake), dict, spool, catalogue=catalogue.load))
+    shutil.rmtree(lake / tables.METRIC_TRAITS.path)
+    spool.remember(f"table {tables.METRIC_TRAITS.name}", "")  # an older agent does not know it
+    sealed(spool, "b")
+    drain(Delivery(str(lake), dict, spool, catalogue=catalogue.load))
+    assert traits(lake)
+    assert delivered(lake) == ["a", "b"]
+
+
+def test_catalogue_without_traits_commits_no_rows(spool: Spool, lake: Path) -> None:
+    family = catalogue.load().family("min_isr")
+    for name in ("a", "b"):
+        sealed(spool, name)
+        delivery = Delivery(
+            str(lake), dict, spool, catalogue=lambda: catalogue.Catalogue((family,))
+        )
+        drain(delivery)
+    assert deltalake.DeltaTable(f"{lake}/{tables.METRIC_TRAITS.path}").version() == 0
 
 
 def test_open_requests_options_once(lake: Path) -> None:
@@ -771,7 +803,7 @@ def test_failure_reopens_definitions_with_new_options(
     sealed(spool, "a")
     with monkeypatch.context() as patch:
         patch.setattr(BronzeTable, "append", refuse)
-        with pytest.raises(LakeError, match="too old"):
+        with pytest.raises(LakeError, match="have expired"):
             delivery.deliver_next()
     asked.clear()
     drain(delivery)

@@ -13,9 +13,9 @@ from collector.delivery.error_messages import explain, scrubbed
 from collector.delivery.storage_options import secrets
 from collector.errors import LakeError
 from demo.ports import free_ports
-from demo.s3.proxy import FaultyProxy
-from demo.s3.rules import Answer, Rule
 from lakehouse import tables
+from tests.rig.s3.proxy import FaultyProxy
+from tests.rig.s3.rules import Answer, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 S = 1_000_000
 T0 = 1_700_000_040 * S
-TABLES = (*tables.BRONZE, tables.METRIC_DEFINITIONS)
+TABLES = (*tables.BRONZE, *tables.CATALOGUES)
 REFUSED = r"bronze/\w+: (the table is missing|another table has replaced).* run --new-lake"
 STARTED = [pytest.param(False, id="running"), pytest.param(True, id="restarted")]
 
@@ -120,11 +120,11 @@ def refuse_twice(agent: Agent) -> None:
 def test_folder_gone_stops_delivery_until_it_is_back(
     agent: Agent, tmp_path: Path, gone: str, *, restarted: bool
 ) -> None:
-    """One of metric definitions is written once, so only the next start meets it again."""
+    """Tables of catalogues are written once, so only the next start opens them again."""
     place, aside = agent.lake / gone, tmp_path / "aside"
     known = id_of(agent, next(one for one in (TABLES[1], *TABLES) if one.path.startswith(gone)))
     place.rename(aside)
-    if restarted or gone == tables.METRIC_DEFINITIONS.path:
+    if restarted or gone in {table.path for table in tables.CATALOGUES}:
         agent.restart()
     refuse_twice(agent)
     refuse_twice(agent)

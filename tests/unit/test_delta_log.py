@@ -245,6 +245,7 @@ def test_invalid_note_of_progress_names_no_version(text: str) -> None:
         (tables.SCRAPES, "so it was deleted"),
         (tables.MEMBERS, "so it was deleted"),
         (tables.METRIC_DEFINITIONS, "Agents create it at their first delivery"),
+        (tables.METRIC_TRAITS, "Agents create it at their first delivery"),
         (tables.SUBJECTS, "Run jmxlake rollup first"),
     ],
     ids=lambda one: getattr(one, "name", ""),

@@ -15,16 +15,25 @@ from deltalake import DeltaTable, write_deltalake
 from hypothesis import given, strategies as st
 from rich.console import Console
 
+from collector.delivery import arrow
 from lakehouse import tables
 from lakehouse.cli.doctor import print_tables, to_json, to_text
 from lakehouse.core.delta_rs import Location
-from lakehouse.ops.doctor import agents, clocks, rollup, sources, table_health as health
+from lakehouse.ops.doctor import (
+    agent_records,
+    agents,
+    clocks,
+    rollup,
+    sources,
+    table_health as health,
+)
 from lakehouse.ops.doctor.agent_records import (
     Agent,
     EventCount,
     Failure,
     FamilyRecord,
     Gap,
+    MetricTraits,
     SourceName,
 )
 from lakehouse.ops.doctor.all_checks import Diagnosis
@@ -33,6 +42,7 @@ from lakehouse.ops.doctor.rollup import Backlog
 from lakehouse.ops.doctor.table_health import TableHealth
 from lakehouse.ops.maintain.plan import day_of
 from lakehouse.ops.maintain.table_state import LogEntry
+from tests.lake_builder import Batch, made
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -304,6 +314,35 @@ def test_agents_of_several_versions_are_named() -> None:
     assert "agents have version 0.10, this command has 0.9.0" in found[1].what
     assert "the version of 1 agent is unknown: x" in found[2].what
     assert list(agents.versions(working[:1], "0.9.0")) == []
+
+
+def test_different_traits_of_an_own_metric_are_a_warning() -> None:
+    position, none = frozenset({"position=true"}), frozenset[str]()
+    both = [MetricTraits("my.read_offset", position), MetricTraits("my.read_offset", none)]
+    (found,) = agents.traits([*both, MetricTraits("my.lag", none)])
+    assert brief([found]) == [("warning", "traits")]
+    assert "catalogues give my.read_offset different traits" in found.what
+    assert list(agents.traits(both[:1])) == []
+    older = [MetricTraits("kafka.log.size", one) for one in (position, none)]
+    assert list(agents.traits(older)) == [], "an older agent does not write those of shipped ones"
+
+
+def test_traits_of_catalogues_in_use_are_compared(tmp_path: Path) -> None:
+    batch = Batch()
+    batch.scrape("min_isr", 0, 300)
+    batch.commit(tmp_path)
+    words = ("mine", ["broker"], "gauge", "1", "idle", 0, 0, "Mine.", "a")
+    defined = [(name, "my.read_offset", *words) for name in ("test", "other", "gone")]
+    traits = [("other", "my.read_offset", "mine", "position", "true", "a")]
+    for table, rows in zip(tables.CATALOGUES, (defined, traits), strict=True):
+        write_deltalake(made(tmp_path, table), arrow.to_arrow(table, rows), mode="append")
+    opened = [DeltaTable(str(tmp_path / table.path)) for table in tables.CATALOGUES]
+    found = agent_records.metric_traits(*opened, ["test", "other"])
+    assert sorted(found, key=lambda one: len(one.traits)) == [
+        MetricTraits("my.read_offset", frozenset()),
+        MetricTraits("my.read_offset", frozenset({"position=true"})),
+    ]
+    assert agent_records.metric_traits(*opened, []) == []
 
 
 def test_clusters_of_mixed_kafka_versions_and_catalogues_are_told() -> None:

@@ -111,7 +111,7 @@ def registered(*present: tables.Table) -> list[str]:
 
 def test_what_a_lake_has_is_registered():
     """Agents make bronze/events with the first event, and older ones make no definitions."""
-    every = (*tables.BRONZE, tables.METRIC_DEFINITIONS)
+    every = (*tables.BRONZE, *tables.CATALOGUES)
     assert registered(*every) == [f"`main`.`bronze`.`{one.name}`" for one in every]
     some = (tables.RUNS, tables.MEMBERS, tables.SCRAPES)
     assert registered(*some) == [f"`main`.`bronze`.`{one.name}`" for one in some]

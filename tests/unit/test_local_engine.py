@@ -17,6 +17,7 @@ from deltalake import DeltaTable, QueryBuilder
 
 from lakehouse import tables
 from lakehouse.core import lake as lakes
+from lakehouse.core.metrics import Meanings
 from lakehouse.core.periods import Period, micros
 from lakehouse.engines import packets
 from lakehouse.engines.engine import LeaseRow, ask
@@ -489,7 +490,8 @@ def given(
     units = HourSet(
         tuple(sorted({one.cluster for one in pairs})), tuple(sorted({one.hour for one in pairs}))
     )
-    program, told = replace(programs.program(300, BASE, (), {}), describing=(METRIC,)), []
+    kernel = programs.program(300, BASE, (), Meanings({}, {}))
+    program, told = replace(kernel, describing=(METRIC,)), []
     batch = Batch(units, calls, 6, at)
     with engine.compute(batch, program, "batch 1 of 1", told.append) as made:
         assert made.staged == {}

@@ -40,7 +40,7 @@ class Known(NamedTuple):
 
 
 @dataclass
-class Oracle:
+class PlainLog:
     """Keeps everything and judges everything anew: slow, and too simple to be wrong."""
 
     names: dict[str, str] = field(default_factory=dict)
@@ -127,33 +127,33 @@ changes = st.one_of(
 )  # fmt: skip
 
 
-def possible(record: Record, oracle: Oracle) -> bool:
+def possible(record: Record, plain: PlainLog) -> bool:
     """Whether a controller would write it."""
     match record:
         case PartitionChange(key, number) if None in record[:5]:
-            return (key, number) in oracle.partitions
+            return (key, number) in plain.partitions
         case PartitionChange(key):
-            return key in oracle.names
+            return key in plain.names
         case TopicRemoved(id=key):
-            return key in oracle.names
+            return key in plain.names
         case TopicCreated(id=key):
-            return key not in oracle.names and "id-a" not in oracle.names
+            return key not in plain.names and "id-a" not in plain.names
     return True
 
 
 @given(st.lists(changes, max_size=60))
 @settings(max_examples=300)
 def test_after_every_record_it_tells_what_judging_all_anew_tells(records: list[Record]) -> None:
-    state, oracle = MetadataState(ME, 2, METRICS), Oracle()
+    state, plain = MetadataState(ME, 2, METRICS), PlainLog()
     before: dict[Series, float] = {}
     for record in [*BASE, *records]:
-        if not possible(record, oracle):
+        if not possible(record, plain):
             continue
         state.apply([record])
-        oracle.apply(record)
-        assert values(state.readings()) == oracle.values()
-        assert state.changed == (before != oracle.values())
-        before, state.changed = oracle.values(), False
+        plain.apply(record)
+        assert values(state.readings()) == plain.values()
+        assert state.changed == (before != plain.values())
+        before, state.changed = plain.values(), False
 
 
 def test_what_did_not_change_is_the_same_object() -> None:

@@ -16,7 +16,7 @@ from collector.delivery import arrow
 from collector.errors import ConfigError
 from lakehouse import tables
 from lakehouse.core import lake as lakes
-from lakehouse.core.metrics import COVERAGE, UNAVAILABLE, describing, known
+from lakehouse.core.metrics import COVERAGE, UNAVAILABLE, known
 from lakehouse.core.periods import Period, instant
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.errors import TableNotFoundError
@@ -99,7 +99,8 @@ def test_each_metric_that_is_collected_by_default_is_shown(tmp_path: Path) -> No
     assert shown == {
         name
         for name in default
-        if not other_metrics.is_shown(name, report_record.shown()) and name not in describing()
+        if not other_metrics.is_shown(name, report_record.shown())
+        and not known()[name].traits.describes
     }
     assert shown
 
@@ -111,8 +112,9 @@ def test_what_another_section_shows_is_not_shown_twice() -> None:
     assert len(named) > 20
     assert [
         name
-        for name in sorted(named - describing())
-        if not other_metrics.is_shown(name, report_record.shown())
+        for name in sorted(named)
+        if not known()[name].traits.describes
+        and not other_metrics.is_shown(name, report_record.shown())
     ] == []
 
 
@@ -289,5 +291,5 @@ def test_a_filter_with_items_or_texts_is_refused(tmp_path: Path) -> None:
             "metrics": {"acme.b": {**metric, key: value}},
         }  # fmt: skip
         (tmp_path / "acme.yaml").write_text(yaml.safe_dump(content), "utf-8")
-        with pytest.raises(ConfigError, match="no server compares items and texts"):
+        with pytest.raises(ConfigError, match="a server cannot compare items and texts"):
             catalogue.load(tmp_path)

@@ -10,14 +10,15 @@ import pytest
 
 from demo import jars
 from demo.errors import DemoError
-from demo.s3.install import _VERSITYGW
+from deploy import go
 from deploy.tools import _HELM, _KUSTOMIZE
 from tests import axe
+from tests.rig.s3.install import _VERSITYGW
 
 if TYPE_CHECKING:
-    from demo.go import Program
+    from deploy.go import Program
 
-MODULES = Path(jars.__file__).parent / "modules"
+MODULES = Path(go.__file__).parent / "modules"
 PROGRAMS = [_VERSITYGW, _KUSTOMIZE, _HELM]
 
 

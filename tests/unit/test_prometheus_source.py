@@ -304,7 +304,7 @@ def test_a_stamp_older_than_the_interval_is_an_error(stamp: str) -> None:
         scrape = Scraper(one, SystemClock()).attempt(ONE_METRIC, 10_000_000)
     assert (scrape.outcome, scrape.answer) == ("timeout", None)
     assert scrape.error is not None
-    assert "old, more than the interval" in scrape.error
+    assert "old, which is longer than the interval" in scrape.error
 
 
 KINDS: Final = {"text": TEXT, "open": "Content-Type: application/openmetrics-text; version=1.0.0"}

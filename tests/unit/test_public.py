@@ -125,7 +125,7 @@ PARTS: Final = {
     "metrics": lambda: ((one.name, f"{one.kind}, {one.unit}") for one in load().metrics.values()),
     "tables": lambda: (
         (f"{table.path}.{one.name}", one.type if one.nullable else f"{one.type}, never null")
-        for table in (*tables.BRONZE, tables.METRIC_DEFINITIONS, *tables.GOLD)
+        for table in (*tables.BRONZE, *tables.CATALOGUES, *tables.GOLD)
         for one in table.columns
     ),
 }

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from bench import truth_true
-from bench.truth_parts import of
-from bench.truth_steps import clipped
 from lakehouse.core.periods import instant
 from tests import report_causes, report_faults, summary_facts
 from tests.report_faults import Fault, us_of
+from tests.truth import expected
+from tests.truth.parts import of
+from tests.truth.steps import clipped
 
 AT = us_of(summary_facts.at("18 14:27:30"))
 MINUTE = 60_000_000
@@ -67,7 +67,7 @@ def test_an_event_that_may_be_none_is_not_judged() -> None:
 def test_a_wrong_time_is_found(start: int, end: int, wrong: int) -> None:
     """An event of exactly one simulated incident, and the same with seconds added to its ends."""
     schedule = of(SEED)
-    bads = truth_true.partitions(schedule.world, "under")
+    bads = expected.partitions(schedule.world, "under")
     (topic, _), (first, last) = max(
         ((key, span) for key, bad in bads.items()
          for span in clipped(bad.spans, schedule.world.shape.period)),

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from bench import truth_real, truth_true
-from bench.truth_findings import Findings
-from bench.truth_judge import judge
-from bench.truth_schedule import LAGS, Schedule, Watch, schedule
-from bench.truth_steps import Steps, clipped, length, united, without
-from bench.truth_world import HOUR, Controller, S
 from lakehouse.core.periods import instant
+from tests.truth import expected, real
+from tests.truth.findings import Findings
+from tests.truth.judge import judge
+from tests.truth.schedule import LAGS, Schedule, Watch, schedule
+from tests.truth.steps import Steps, clipped, length, united, without
+from tests.truth.world import HOUR, Controller, S
 
 FLOOR = 10 * S
 AT = HOUR.start_us + 600 * S
@@ -56,9 +56,9 @@ REPORT: dict[str, Any] = {
 
 def test_truth_real_missed_scenario_is_not_judged() -> None:
     truth = of_demo("throttling", "expiry")
-    assert truth_real.judge(truth, REPORT, "demo").checks == []
+    assert real.judge(truth, REPORT, "demo").checks == []
     with pytest.raises(KeyError, match="clients"):
-        truth_real.judge(of_demo("expiry"), REPORT, "demo")
+        real.judge(of_demo("expiry"), REPORT, "demo")
 
 
 def test_truth_real_high_of_null_is_no_bound() -> None:
@@ -66,7 +66,7 @@ def test_truth_real_high_of_null_is_no_bound() -> None:
     span = {"start": "2026-11-28T17:00:00+00:00", "end": "2026-11-28T17:10:00+00:00"}
     truth = of_demo("expiry", clients=[client | {"throttled": True, "spans": [span]}])
     row = {**client, "throttled_low_us": S, "throttled_high_us": None, "unknown_us": 0}
-    (check,) = truth_real.judge(truth, REPORT | {"throttling": {"clients": [row]}}, "demo").checks
+    (check,) = real.judge(truth, REPORT | {"throttling": {"clients": [row]}}, "demo").checks
     assert (check.low, check.high) == (S, math.inf)
 
 
@@ -89,8 +89,8 @@ def test_steps_say_when_something_holds():
 
 def test_a_broker_that_is_fenced_takes_min_isr_and_leaders_with_it():
     world = world_of((0, "fence", (2,)), (100, "unfence", 2))
-    under = truth_true.partitions(world, "under")
-    leaderless = truth_true.partitions(world, "leaderless")
+    under = expected.partitions(world, "under")
+    leaderless = expected.partitions(world, "leaderless")
     assert leaderless["audit", 0].spans == [(AT, AT + 100 * S)]
     assert not under["audit", 0].spans
     ((start, end),) = under["orders", 0].spans
@@ -107,7 +107,7 @@ def test_what_is_shorter_than_the_floor_is_only_in_the_most():
         (0, "fall_behind", (key, AT + 4 * S)), (100, "fall_behind", (key, AT + 130 * S)),
         (137, "fall_behind", (key, AT + 200 * S)),
     )  # fmt: skip
-    truth = truth_true.topics(world, FLOOR)["orders", "any"]
+    truth = expected.topics(world, FLOOR)["orders", "any"]
     assert (truth.least, truth.exact, truth.most) == (93 * S, 97 * S, 104 * S)
     assert truth.incidents == 3
 

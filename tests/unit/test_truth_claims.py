@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from bench import truth_admin, truth_logs, truth_sources, truth_verdicts
-from bench.truth_claims import Claim, claims
-from bench.truth_findings import Findings
-from bench.truth_judge import judge
-from bench.truth_parts import IN_PART, in_part
-from bench.truth_schedule import Parts, Schedule, Watch
-from bench.truth_steps import Steps
-from bench.truth_world import HOUR, Controller, Log, S
 from collector.model import Commit, Partition
 from lakehouse.core.periods import instant
+from tests.truth import admin, logs, sources, verdicts
+from tests.truth.claims import Claim, claims
+from tests.truth.findings import Findings
+from tests.truth.judge import judge
+from tests.truth.parts import IN_PART, in_part
+from tests.truth.schedule import Parts, Schedule, Watch
+from tests.truth.steps import Steps
+from tests.truth.world import HOUR, Controller, Log, S
 
 AT = HOUR.start_us + 600 * S
 KEY = Partition("orders", 0)
@@ -37,8 +37,8 @@ def schedule() -> Schedule:
     log = world.logs[KEY] = Log(Steps(0), Steps(1_000))
     log.starts.set(AT, 150)
     world.commits[Commit(GROUP, *KEY)] = Steps(100)
-    world.answered[1, "produce", truth_logs.GOOD].set(AT, 99)
-    world.answered[1, "produce", truth_logs.ERRORS["produce"]].set(AT, 1)
+    world.answered[1, "produce", logs.GOOD].set(AT, 99)
+    world.answered[1, "produce", logs.ERRORS["produce"]].set(AT, 1)
     away = ((AT, AT + 600 * S), True)
     watches = {broker: Watch((away,) if broker == 1 else ()) for broker in HOUR.brokers}
     return Schedule(1, world, watches, "in part")
@@ -194,7 +194,7 @@ def test_claims_of_a_spoiled_report_are_false(schedule, spoil):
 )
 def test_claims_judge_lines_of_the_page(schedule, monkeypatch, anchor, said):
     detail = type("FakeDetail", (), {"anchor": anchor, "line": said})
-    monkeypatch.setattr("bench.truth_claims.details", lambda *_: [detail])
+    monkeypatch.setattr("tests.truth.claims.details", lambda *_: [detail])
     assert [one.says for one in false_ones(schedule, report())] == [said]
 
 
@@ -211,7 +211,7 @@ def test_claims_judge_lines_of_the_page(schedule, monkeypatch, anchor, said):
 def test_claims_leave_out_lines_that_are_true(schedule, monkeypatch, said):
     anchor = "requests" if "requests" in said else "availability"
     detail = type("FakeDetail", (), {"anchor": anchor, "line": said})
-    monkeypatch.setattr("bench.truth_claims.details", lambda *_: [detail])
+    monkeypatch.setattr("tests.truth.claims.details", lambda *_: [detail])
     assert false_ones(schedule, report()) == []
 
 
@@ -232,14 +232,14 @@ def test_a_second_agent_fills_the_gap_of_the_first(schedule):
 
 
 def test_lost_offsets_are_those_that_no_group_had_read(schedule):
-    assert truth_logs.truths(schedule.world).lost == {Commit(GROUP, *KEY): 50}
+    assert logs.truths(schedule.world).lost == {Commit(GROUP, *KEY): 50}
 
 
 def test_offsets_answered_in_part_lack_group_and_start():
     world, always = in_part(IN_PART + 2).world, HOUR.whole
     broker = world.partitions["orders", 0].at(AT).leader or 0
     parts = Parts(groups=(("steady", always),), starts=((KEY, always),))
-    source = truth_admin.SimulatedOffsets(world, broker, parts, truth_sources.described)
+    source = admin.SimulatedOffsets(world, broker, parts, sources.described)
     offsets = source.answer(lambda: AT).offsets
     assert source.lacks
     assert offsets is not None
@@ -254,7 +254,7 @@ def test_offsets_answered_in_part_lack_group_and_start():
 )
 def test_cause_of_undecided_verdict(low, high, attainment, cause):
     row = {"bad_low_us": low, "bad_high_us": high, "attainment": attainment}
-    assert truth_verdicts.cause(row, 4) == cause
+    assert verdicts.cause(row, 4) == cause
 
 
 def test_schedules_in_part_have_each_fault_among_four():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import random
 import re
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,11 +13,10 @@ from click.testing import CliRunner
 from lakehouse import tables
 from lakehouse.cli import views as cli_views
 from lakehouse.cli.main import main
-from lakehouse.core.metrics import LEADERLESS, UNAVAILABLE
+from lakehouse.core.metrics import UNAVAILABLE
 from lakehouse.core.observed_share import state_of
 from lakehouse.ops.views import render
 from tests.gold_builder import put
-from tests.stretches import plainly, random_stretches
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -219,36 +217,6 @@ def test_a_zero_of_a_week_is_that_of_a_statement_and_a_day_s_that_of_a_reading()
     days = sorted(views.rows("cluster_days"), key=lambda row: row["day_local"])
     assert [row["throttled_minutes"] for row in days] == [0, *[None] * 6]
     assert {row["unavailable_minutes"] for row in days} == {None}
-
-
-def test_incidents_are_those_of_the_report() -> None:
-    views, stretches = Views(), random_stretches(random.Random(2))
-    for one in stretches:
-        told = {
-            name: HOUR + dt.timedelta(microseconds=one[name]) for name in ("started_at", "ended_at")
-        }
-        views.put(tables.INCIDENTS, {"window_start": HOUR, **one, **told})
-    wanted = sorted(
-        (
-            one.topic, one.partition, one.metric == LEADERLESS, *map(_at, one.span),
-            len(one.sources), one.tail_us, one.lead_us,
-        )
-        for one in plainly(stretches)
-        if one.partition is not None
-    )  # fmt: skip
-    found = sorted(
-        (
-            row["topic"], row["partition_id"], row["kind"] == "leaderless", row["start_utc"],
-            row["end_utc"], row["sources"], round((row["minutes"] - row["low_minutes"]) * 6e7),
-            round((row["high_minutes"] - row["minutes"]) * 6e7),
-        )
-        for row in views.rows("min_isr_incidents")
-    )  # fmt: skip
-    assert found == wanted
-
-
-def _at(us: int) -> dt.datetime:
-    return HOUR.replace(tzinfo=None) + dt.timedelta(microseconds=us)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """Recent agent records in bronze: scrapes and agent events."""
 
 import datetime as dt
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import groupby
 from operator import attrgetter
 from typing import Final, NamedTuple, TypeVar
@@ -13,7 +13,7 @@ from lakehouse.core.delta_rs import TABLE, query
 from lakehouse.core.periods import micros
 from lakehouse.ops.doctor.finding import named
 from lakehouse.tables import Table
-from lakehouse.tables.table import identifier
+from lakehouse.tables.table import identifier, standard_text
 
 CLOCK_SLACK: Final = dt.timedelta(minutes=1)
 """A row that ends later than this after now has a clock that is ahead."""
@@ -155,6 +155,18 @@ class EventCount(NamedTuple):
     new: str | None = None
 
 
+class MetricTraits(NamedTuple):
+    """The traits of a metric in one catalogue.
+
+    Attributes:
+        metric: The metric.
+        traits: Names and values in bronze/metric_traits; none: it has no row there.
+    """
+
+    metric: str
+    traits: frozenset[str]
+
+
 S = TypeVar("S", FamilyRecord, Gap, Overlap)
 
 
@@ -247,6 +259,23 @@ def event_counts(events: DeltaTable, since: dt.datetime) -> list[EventCount]:
           last_value(old ORDER BY at) AS old, last_value(new ORDER BY at) AS new
         FROM {TABLE} WHERE {_since(since, "at")} GROUP BY cluster, source, kind"""
     return _records(EventCount, events, sql)
+
+
+def metric_traits(
+    definitions: DeltaTable, traits: DeltaTable, catalogues: Collection[str]
+) -> list[MetricTraits]:
+    """Return the traits of each metric in each of some catalogues."""
+    if not catalogues:
+        return []
+    names = ", ".join(map(standard_text, catalogues))
+    found: dict[tuple[str, str], set[str]] = {}
+    where = f"FROM {TABLE} WHERE catalogue IN ({names})"
+    for row in query(definitions, f"SELECT DISTINCT catalogue, metric {where}"):
+        found[row["catalogue"], row["metric"]] = set()
+    for row in query(traits, f"SELECT catalogue, metric, trait, value {where}"):
+        own = found.setdefault((row["catalogue"], row["metric"]), set())
+        own.add(f"{row['trait']}={row['value']}")
+    return [MetricTraits(metric, frozenset(own)) for (_, metric), own in found.items()]
 
 
 def by_source(records: Iterable[S]) -> Iterator[tuple[SourceName, list[S]]]:

@@ -2,11 +2,14 @@
 
 import datetime as dt
 import re
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from operator import attrgetter
 from typing import Final, Literal, NamedTuple
 
-from lakehouse.ops.doctor.agent_records import Agent, EventCount, FamilyRecord
+from lakehouse import tables
+from lakehouse.core.metrics import known
+from lakehouse.ops.doctor.agent_records import Agent, EventCount, FamilyRecord, MetricTraits
 from lakehouse.ops.doctor.finding import Finding, counted, finding, named, some, span, when
 
 _SPOOL: Final = " at {at}, {often}; the time of undelivered rows is unknown"
@@ -123,6 +126,21 @@ def cluster_versions(records: Sequence[FamilyRecord]) -> Iterator[Finding]:
             values = sorted({value for value, _ in newest})
             if len(values) > 1:
                 yield finding(check, named(cluster), f"{what}: {_listed(values, newest)}")
+
+
+def traits(found: Iterable[MetricTraits]) -> Iterator[Finding]:
+    """Yield a finding if catalogues give a metric of the user different traits.
+
+    Args:
+        found: The traits of each metric in each catalogue in use.
+    """
+    own: defaultdict[str, set[frozenset[str]]] = defaultdict(set)
+    for one in found:
+        if one.metric not in known():
+            own[one.metric].add(one.traits)
+    if metrics := sorted(metric for metric, several in own.items() if len(several) > 1):
+        what = f"catalogues give {some(metrics)} different traits; a trait of one counts for all"
+        yield finding("traits", tables.METRIC_TRAITS.path, what)
 
 
 def _order(version: str) -> tuple[int, ...]:

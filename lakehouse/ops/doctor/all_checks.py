@@ -148,8 +148,18 @@ class Diagnosis:
         self._add(sources.capped(reported))
         self._add(clocks.future(reported, self.now))
         self._add(agents.cluster_versions(reported))
+        self._check_traits(reported)
         self._check_agents(reported)
         return reported
+
+    def _check_traits(self, reported: list[agent_records.FamilyRecord]) -> None:
+        in_use = sorted({one.catalogue for one in reported if one.catalogue})
+        with self._unknown_on_error(tables.METRIC_TRAITS):
+            try:
+                definitions, traits = map(self._open, tables.CATALOGUES)
+            except TableNotFoundError:  # older agents do not create them
+                return
+            self._add(agents.traits(agent_records.metric_traits(definitions, traits, in_use)))
 
     def _check_doubles(self, scrapes: DeltaTable) -> None:
         found = agent_records.overlaps(scrapes, self.since)

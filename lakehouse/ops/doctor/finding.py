@@ -47,6 +47,7 @@ CHECKS: Final = {
     "spool": "check the disk and operations on the spool. See docs/reliability.md",
     "two_agents": "stop one of them. The rollup counts the first agent, but figures of an "
     "older version are correct only after jmxlake rollup LAKE --since {date}",
+    "traits": "give all agents the same catalogue, then run jmxlake rollup LAKE --since DATE",
     "twice": "use either one agent for the cluster or one agent per broker",
     "uncheckpointed": _RUN_MAINTAIN,
     "unknown": "fix this problem, then run the doctor again",

@@ -26,6 +26,7 @@ from lakehouse.ops.doctor.finding import (
     when,
     why,
 )
+from lakehouse.tables.source_names import role_of
 
 # Restarts and elections cause gaps of seconds every day.
 _LONG: Final = dt.timedelta(minutes=10)
@@ -109,7 +110,7 @@ def unwatched(
     """
     read = {record.source for record in records}
     for source, last in sorted(known):
-        if source.source.startswith("broker-") and source not in read and now - last < within:
+        if role_of(source.source) == "broker" and source not in read and now - last < within:
             what = f"the cluster had this broker until {when(last)}, but no agent scrapes it"
             yield finding("unwatched", source, what)
 
@@ -128,7 +129,7 @@ def twice(
     of_groups = {record.source for record in recent if record.family == "offsets"}
     for cluster, group in groupby(sorted(of_groups), attrgetter("cluster")):
         names = [source.source for source in group]
-        if len(names) > 1 and any(name.startswith("cluster-") for name in names):
+        if len(names) > 1 and any(role_of(name) == "cluster" for name in names):
             what = f"{some(names)} all report its groups, so lags and lost records count twice"
             yield finding("twice", named(cluster), what)
 

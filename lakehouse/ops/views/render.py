@@ -1,15 +1,17 @@
 """Statements that create the views of ``views.sql`` in one SQL dialect."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib import resources
 from typing import Final, NamedTuple
 
 from lakehouse import tables
+from lakehouse.core.metrics import WATCHED_OF, shipped_meanings
 from lakehouse.core.observed_share import FLOOR_PERCENT, WHOLE_PERCENT
 from lakehouse.gold import events, incidents
+from lakehouse.tables.source_names import has_role
 from lakehouse.tables.table import identifier, spark_text, standard_text
 
 _VIEW: Final = re.compile(r"(?ms)^-- VIEW (\w+)\n((?:-- [^\n]*\n)+)(.+?)(?=^-- VIEW |\Z)")
@@ -121,10 +123,23 @@ def _expanded(sql: str) -> str:
         "grouped_incidents": events.text("slacks"),
         "least_slack_us": str(events.SLACK_US),
         "effect_us": str(events.EFFECT_US),
+        "is_broker": has_role("source", "broker"),
+        **{name: ", ".join(map(standard_text, own)) for name, own in _metrics().items()},
     }
     for name, text in texts.items():
         sql = sql.replace(f"{{{name}}}", text)
     return sql
+
+
+def _metrics() -> dict[str, Sequence[str]]:
+    """Return metrics that views select, by the names of their placeholders."""
+    traits = shipped_meanings().traits
+    return {
+        "upper_bounds": sorted(name for name, one in traits.items() if one.side == "high"),
+        "throttle_times": [one.metric for one in WATCHED_OF["client"]],
+        "copy_lags": [f"kafka.topic.remote_copy_lag.{of}" for of in ("bytes", "segments")],
+        "delete_lags": [f"kafka.topic.remote_delete_lag.{of}" for of in ("bytes", "segments")],
+    }
 
 
 def _query(sql: str) -> str:

@@ -163,9 +163,9 @@ slacks AS (
 {joined_incidents},
 {grouped_incidents},
 reached AS (
-    SELECT g.*, metric NOT LIKE '%.high' AS is_certain,
+    SELECT g.*, metric NOT IN ({upper_bounds}) AS is_certain,
         coalesce(max(e) OVER (PARTITION BY cluster, kind, of_kind, place, of_topic, of_user, of_client, of_group,
-            of_source, metric LIKE '%.high' ORDER BY s, e ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), s) AS covered
+            of_source, metric IN ({upper_bounds}) ORDER BY s, e ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), s) AS covered
     FROM grouped_incidents g WHERE kind <> 'symptom'),
 happened AS (
     SELECT cluster, kind, of_kind, place, of_topic, of_user, of_client, of_group, of_source, min(s) AS s, max(e) AS e,
@@ -179,7 +179,7 @@ happened AS (
 refused AS (
     SELECT {week_and_cluster} AS cluster, source, micros(started_at) AS s, micros(ended_at) AS e,
         CASE outcome WHEN 'down' THEN 2 ELSE 1 END AS proof
-    FROM {gold.readings} WHERE source LIKE 'broker-%' AND outcome IN ('down', 'refused')),
+    FROM {gold.readings} WHERE {is_broker} AND outcome IN ('down', 'refused')),
 refused_marked AS (
     SELECT r.*, CASE WHEN max(e) OVER (PARTITION BY cluster, source ORDER BY s, e
         ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) + 30000000 >= s THEN 0 ELSE 1 END AS begins
@@ -237,7 +237,7 @@ SELECT
     value_seconds / nullif(series_affected_us / 1e6, 0) AS mean_throttle_ms, -- mean while throttled, ms
     value_max AS max_throttle_ms -- longest throttle time, milliseconds
 FROM {gold.clients}
-WHERE metric LIKE 'kafka.client.%.throttle_time' AND affected_high_us > 0
+WHERE metric IN ({throttle_times}) AND affected_high_us > 0
 
 -- VIEW client_weeks
 -- ISO weeks with a throttled client: sums of throttled_clients by local week. A week without hours is zero if its
@@ -308,11 +308,11 @@ SELECT
     max(max_total) FILTER (WHERE is_size) / 1073741824e0 AS most_lag_gib, -- most GiB that waited
     bool_or(known_wrong) AS known_wrong -- whether this version of Kafka is known to report it wrongly
 FROM (
-    SELECT t.*, CASE WHEN metric LIKE '%copy%' THEN 'upload' ELSE 'deletion' END AS way,
-        metric LIKE '%.bytes' AS is_size,
+    SELECT t.*, CASE WHEN metric IN ({copy_lags}) THEN 'upload' ELSE 'deletion' END AS way,
+        metric IN ('kafka.topic.remote_copy_lag.bytes', 'kafka.topic.remote_delete_lag.bytes') AS is_size,
         metric IN ('kafka.topic.remote_copy_lag.bytes', 'kafka.topic.remote_delete_lag.segments') AS is_lag
     FROM {gold.topics} t
-    WHERE metric LIKE 'kafka.topic.remote_copy_lag.%' OR metric LIKE 'kafka.topic.remote_delete_lag.%') t
+    WHERE metric IN ({copy_lags}, {delete_lags})) t
 GROUP BY cluster, topic, way, date, hour
 
 -- VIEW tier_lag_weeks
@@ -349,7 +349,8 @@ SELECT
     max(increase) FILTER (WHERE metric = 'kafka.topic.remote_fetch.bytes') / 1073741824e0 AS read_gib, -- GiB
     max(increase) FILTER (WHERE metric = 'kafka.topic.remote_fetch.errors') AS errors -- reads that failed
 FROM {gold.topics}
-WHERE metric LIKE 'kafka.topic.remote_fetch.%'
+WHERE metric IN ('kafka.topic.remote_fetch.requests', 'kafka.topic.remote_fetch.bytes',
+    'kafka.topic.remote_fetch.errors')
 GROUP BY cluster, topic, date, hour
 
 -- VIEW traffic

@@ -13,7 +13,7 @@ from operator import itemgetter
 from typing import Any, Final, Self
 
 from lakehouse import tables
-from lakehouse.core.metrics import Families
+from lakehouse.core.metrics import Meanings, jvm_families
 from lakehouse.core.objective import Objective
 from lakehouse.core.periods import FIRST, HOUR_US, LAST, Period, instant, micros
 from lakehouse.core.spans import overlap
@@ -24,14 +24,13 @@ from lakehouse.engines.gold_reader import GoldRows, Row, before_window, is_one_o
 from lakehouse.engines.relation import Relation, select
 from lakehouse.errors import PeriodError, TableNotFoundError
 from lakehouse.rollup.completeness import Incomplete, incomplete
-from lakehouse.rollup.lake_catalogues import families_of
+from lakehouse.rollup.lake_catalogues import meanings
 from lakehouse.slo import attainment
 from lakehouse.slo.counters.uncounted import UncountedTime
 from lakehouse.slo.sla_statement import Statement
 from lakehouse.tables import Table
 
 _MOST_CHANGES: Final = 10_000
-_BROKER: Final = "kafka.broker."
 _OF_PARTITIONS: Final = ("leader_change", "reassignment")
 _MOST_OF_PARTITIONS: Final = 1_000
 _NOT_SHOWN: Final = ("date", "cluster", "agent", "batch")
@@ -118,18 +117,18 @@ class Gold:
         return UncountedTime(self.rows, [self.cluster], self.period, lived)
 
     @cached_property
-    def _families(self) -> Families:
-        return families_of(self.engine)
+    def meanings(self) -> Meanings:
+        """Families and traits of metrics, from the catalogues of the lake and the shipped one."""
+        return meanings(self.engine)
 
     def families(self, metric: str) -> frozenset[str]:
         """Return the families that read a metric, by the lake's and the shipped catalogue."""
-        return self._families.get(metric, frozenset())
+        return self.meanings.families.get(metric, frozenset())
 
     @property
     def broker_families(self) -> frozenset[str]:
-        """The families read from a broker's own JVM: only there are metrics of ``kafka.broker``."""
-        own = (names for metric, names in self._families.items() if metric.startswith(_BROKER))
-        return frozenset().union(*own)
+        """The families read from a broker's own JVM."""
+        return jvm_families("broker")
 
     def expected(self, kind: str) -> list[tuple[Subject, int]]:
         """Return the subjects of a kind, and their expected time in the period, microseconds."""

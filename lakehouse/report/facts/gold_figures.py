@@ -36,6 +36,7 @@ from lakehouse.report.facts.fields import (
 from lakehouse.report.facts.gold import Gold, Sums, by_subject
 from lakehouse.slo import attainment
 from lakehouse.slo.counters.uncounted import Uncounted
+from lakehouse.tables.source_names import role_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,14 +174,14 @@ def _increase(rows: Metrics, metric: str) -> Bounds:
     return Bounds(*(row.get(f"increase{bound}") for bound in ("", "_low", "_high")))
 
 
-BROKERS: Final = ("broker-", "cluster-")
-"""Sources that report of partitions: brokers, and a cluster that is read as a whole."""
+BROKERS: Final = ("broker", "cluster")
+"""Roles of the sources that report partitions. ``cluster``: a cluster read as a whole."""
 
-CONTROLLERS: Final = ("controller-",)
+CONTROLLERS: Final = ("controller",)
 K = TypeVar("K", bound=Hashable)
 
 
-def unread(gold: Gold, metric: str, sources: tuple[str, ...] = BROKERS) -> dict[str, list[Span]]:
+def unread(gold: Gold, metric: str, roles: tuple[str, ...] = BROKERS) -> dict[str, list[Span]]:
     """Return the time in which a metric's family was not read, by source; empty: never read."""
     stretches: dict[str, list[Span]] = {}
     for row in gold.ask(
@@ -197,14 +198,12 @@ def unread(gold: Gold, metric: str, sources: tuple[str, ...] = BROKERS) -> dict[
     return {
         source: without((max(start, first), last), stretches.get(source, []))
         for one in attainment.lifetimes(gold.subjects, min(end, gold.now_us))
-        if (source := str(one.subject.source)).startswith(sources)
+        if role_of(source := str(one.subject.source)) in roles
         for first, last in one.spans
     }
 
 
-def unread_times(
-    gold: Gold, *metrics: str, sources: tuple[str, ...] = BROKERS
-) -> dict[str, Unread]:
+def unread_times(gold: Gold, *metrics: str, roles: tuple[str, ...] = BROKERS) -> dict[str, Unread]:
     """Return the unread time of each source, for the first of some metrics with an agent."""
     start, end = gold.period.span
     lived: defaultdict[str, int] = defaultdict(int)
@@ -213,7 +212,7 @@ def unread_times(
             (max(start, first), last) for first, last in one.spans
         )
     for metric in metrics:
-        if away := unread(gold, metric, sources):
+        if away := unread(gold, metric, roles):
             times = {source: length(spans) for source, spans in away.items()}
             return {one: Unread(us, 0 < us == lived[one]) for one, us in times.items()}
     return {}

@@ -44,7 +44,7 @@ def browser(environment: Mapping[str, str] = os.environ) -> str:
         environment: Has ``JMXLAKE_CHROMIUM`` and ``PATH``.
 
     Raises:
-        PrintError: There is no Chromium.
+        PrintError: Chromium is not installed.
     """
     named = environment.get(BROWSER_SETTING)
     for name in [named] if named else BROWSERS:

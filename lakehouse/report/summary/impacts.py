@@ -16,17 +16,18 @@ _REQUESTS: Final = ("produce", "fetch")
 _LAG_ENDED_US: Final = 15 * 60 * 1_000_000
 """The longest time from the end of a lag to a loss that it led to."""
 
-_AGE: Final = "kafka.group.time_lag"
+_AGES: Final = ("kafka.group.time_lag.low", "kafka.group.time_lag.high")
 _RECORDS: Final = {
     "kafka.group.lag": "impact.records",
     "kafka.group.partition_lag": "impact.records_of_partition",
 }
 _COUNTED: Final = {
-    "kafka.broker.produce_errors": "counted.refused",
+    "kafka.broker.produce_errors.not_enough_replicas": "counted.refused",
+    "kafka.broker.produce_errors.not_enough_replicas_after_append": "counted.refused",
     "kafka.broker.under_min_isr_partitions": "counted.under_min_isr",
     "kafka.controller.offline_partitions": "counted.offline",
 }
-"""Titles of events without topics, by the beginning of a metric of their incidents."""
+"""Titles of events without topics, by a metric of their incidents; the first counts."""
 _SEGMENTS: Final = "kafka.topic.remote_delete_lag.segments"
 _OWN_WORDS: Final = {
     ("tiered", "delete"): "deletion",
@@ -157,11 +158,8 @@ def _availability(row: Row) -> Text:
 
 def _counted(row: Row, scene: Scene) -> str:
     """Return the title of an event that brokers or controllers counted, without a topic."""
-    own = [metric for event, metric in scene.worst if event == row["number"]]
-    for start, name in _COUNTED.items():
-        if any(metric.startswith(start) for metric in own):
-            return words(name)
-    return words("counted.other")
+    own = {metric for event, metric in scene.worst if event == row["number"]}
+    return words(next((name for one, name in _COUNTED.items() if one in own), "counted.other"))
 
 
 def _request(of: str) -> str:
@@ -200,7 +198,7 @@ def _of_lag(row: Row, scene: Scene) -> Text:
     own = {
         metric: worst for (event, metric), worst in scene.worst.items() if event == row["number"]
     }
-    ages = [worst for metric, worst in own.items() if metric.startswith(_AGE)]
+    ages = [own[metric] for metric in _AGES if metric in own]
     age = display.length(round(max(ages) * 1e6)) if ages else ""
     records = [(name, own[metric]) for metric, name in _RECORDS.items() if metric in own]
     least = max((scene.least.get((row.get("group"), one), 0) for one in row["topics"]), default=0)

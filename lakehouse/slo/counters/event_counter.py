@@ -8,10 +8,10 @@ The observed part of a window is its observed time relative to the window with t
 counters of a topic are on several brokers, and each broker has only a part of the events.
 
 Kafka creates most counters with their first event, and removes a topic's counters from brokers that
-no longer lead it. With ``absent: zero`` in the catalogue there were no events while there was no
-counter, and the scrapes of its family determine the observed time.
+no longer lead it. With ``absent: zero`` in the catalogue, the number of events is 0 while the
+counter does not exist, and the scrapes of its family determine the observed time.
 
-No reading has the counts between a process's last scrape and its end. That time counts as not
+The counts between a process's last scrape and its end are in no reading. That time counts as not
 observed, so unknown events bound a share both ways as unknown time does.
 """
 

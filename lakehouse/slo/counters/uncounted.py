@@ -5,7 +5,7 @@ readings hides nothing: the second reading contains the increase, and only its i
 Counts are lost in these times:
 
 - From the last reading of a process to its end, and in a gap in which the process was replaced.
-- In a gap after which another agent reads the source, or an agent with a damaged spool. The first
+- In a gap, if another agent reads the source next, or an agent with a damaged spool. The first
   reading is then only a baseline.
 
 The reading that shows the counts of a gap at an edge of the period is outside the period, so such a
@@ -25,13 +25,14 @@ from lakehouse.engines.gold_reader import GoldRows, Row, is_one_of
 from lakehouse.errors import TableNotFoundError
 from lakehouse.slo.sla_statement import Lifetime
 from lakehouse.tables.bronze import MAX_GAP_INTERVALS
+from lakehouse.tables.source_names import role_of
 
 RESTARTED: Final = "source_restart"
 _BASELINE_LOST: Final = ("spool_damaged", "spool_restored", "journal_unreadable")
 """Events that can leave an agent with an older baseline, or with none."""
 
-_OF_TOPICS: Final = ("broker-", "cluster-")
-"""Sources with counters of topics, even if no agent ever tried to read the family."""
+_OF_TOPICS: Final = ("broker", "cluster")
+"""Roles of sources that count for topics, even if no agent ever tried to read the family."""
 
 Source = tuple[str, str]
 """Cluster and name of a source."""
@@ -155,7 +156,7 @@ class UncountedTime:
             lived = [one for span in spans if (one := overlap(span, self.period.span))]
             if subject.kind != "source" or not lived:
                 continue
-            if source in ok or source[1].startswith(_OF_TOPICS):
+            if source in ok or role_of(source[1]) in _OF_TOPICS:
                 ends_open = has_ended or not self._is_read_after(source, families)
                 life = (lived[0][0], lived[-1][1] if ends_open else self._to_after.span[1])
                 own = hidden(

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Final, NamedTuple, cast
 
 from lakehouse.core.error_budget_window import TimeWindow
-from lakehouse.core.metrics import COVERAGE, PARTITION_METRICS
+from lakehouse.core.metrics import COVERAGE, is_of_partitions
 from lakehouse.core.objective import NAMES, Events, Level, Objective, Part, Unknown
 from lakehouse.core.patterns import is_regex
 from lakehouse.core.yaml_nodes import Findings, Node, number, truth
@@ -39,7 +39,7 @@ class Source(NamedTuple):
     @property
     def has_threshold(self) -> bool:
         """Whether the threshold may differ from 0. For topics it applies to the sum of brokers."""
-        return self.level in {"cluster", "topic"} and not self.metric.startswith(PARTITION_METRICS)
+        return self.level in {"cluster", "topic"} and not is_of_partitions(self.metric)
 
 
 def counters(
@@ -79,8 +79,8 @@ def source(metric: Node, library: Library, findings: Findings) -> Source | None:
     if faults:
         return None
     level, name = (spec.entries[key] for key in ("level", "metric"))
-    if level.text == "partition" and not name.text.startswith(PARTITION_METRICS):
-        findings.unsupported(name, f"not {PARTITION_METRICS}*: write level: topic")
+    if level.text == "partition" and not is_of_partitions(name.text):
+        findings.unsupported(name, "it is not a metric of partitions: write level: topic")
         return None
     where = {attribute: number(value) or 0.0 for attribute, value in entries(spec.get("where"))}
     match = {column: texts(patterns) for column, patterns in entries(spec.get("match"))}

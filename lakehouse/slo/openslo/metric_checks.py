@@ -4,12 +4,13 @@ import difflib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
-from lakehouse.core.metrics import UNAVAILABLE, Known, has_figures, known
+from lakehouse.core.metrics import UNAVAILABLE, Known, known
 from lakehouse.core.objective import NAMES, Objective
 from lakehouse.core.yaml_nodes import Node
 from lakehouse.engines.engine import Engine, ask
 from lakehouse.engines.gold_reader import is_one_of, labels_in
 from lakehouse.errors import TableNotFoundError
+from lakehouse.rollup.lake_catalogues import meanings
 from lakehouse.slo.openslo.objective_files import FileObject
 from lakehouse.tables import LABELLED, METRIC_DEFINITIONS
 
@@ -28,10 +29,14 @@ def of_lake(engine: Engine, objects: Iterable[FileObject]) -> dict[str, Known]:
     metrics = {name: one for name, one in shipped.items() if not one.families}
     chosen = [one for item in objects for one in item.objectives if one.series]
     labels = _labels(engine, {name for one in chosen for name in one.metrics}) if chosen else {}
-    for metric, kind, family in ask(engine, sql, rows=engine.rows(METRIC_DEFINITIONS)):
+    rows = ask(engine, sql, rows=engine.rows(METRIC_DEFINITIONS))
+    traits = meanings(engine)
+    for metric, kind, family in rows:
         level = shipped[metric].level if metric in shipped else ""
         others = metrics[metric].families if metric in metrics else frozenset()
-        metrics[metric] = Known(kind, others | {family}, level, labels.get(metric, ()))
+        metrics[metric] = Known(
+            kind, others | {family}, level, labels.get(metric, ()), traits.traits_of(metric)
+        )
     return metrics
 
 
@@ -87,12 +92,12 @@ def _faults(
     for name in dict.fromkeys(objective.metrics):
         one = metrics.get(name)
         if one is None and objective.level == "group" and not events:
-            one = metrics.get(f"{name}.high")
+            one = next((two for two in metrics.values() if two.traits.bound_of == name), None)
         if one is None:
             yield name, _unknown(name, metrics, where)
         elif one.level and one.level not in levels:
             yield name, f"it is a metric of level {one.level}, not {objective.level}"
-        elif objective.kind in {"topic", "client"} and not has_figures(name):
+        elif objective.kind in {"topic", "client"} and not one.traits.has_figures:
             yield name, "no figure is made of it: it describes, or is a position"
         elif events and one.kind != "counter":
             yield name, "it is a gauge, and counts no events: write a thresholdMetric"
@@ -115,7 +120,7 @@ def _unknown(name: str, metrics: Mapping[str, Known], where: str) -> str:
     if shipped:
         families = " or ".join(sorted(shipped.families))
         return f"{where} does not read it: switch the family {families} on"
-    bases = dict.fromkeys(one.removesuffix(".low").removesuffix(".high") for one in metrics)
-    near = difflib.get_close_matches(name, [*bases, UNAVAILABLE], 1, 0.75)
+    named = dict.fromkeys(one.traits.bound_of or own for own, one in metrics.items())
+    near = difflib.get_close_matches(name, [*named, UNAVAILABLE], 1, 0.75)
     meant = f"; did you mean {near[0]}?" if near else ""
     return f"{where} has no such metric{meant}"

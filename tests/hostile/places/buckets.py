@@ -7,10 +7,10 @@ import shutil
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from demo.s3.server import S3Server
 from tests.hostile import delta, rooms, shared
 from tests.hostile.case import REFUSED, TAKEN, Case, Command
 from tests.hostile.places.delta_log import PATHS
+from tests.rig.s3.server import S3Server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

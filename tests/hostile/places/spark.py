@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from demo.jars import delta_jars
 from lakehouse import tables
-from tests.everywhere.spark_processes import ConnectServer
 from tests.hostile import delta, rooms, shared
 from tests.hostile.case import EITHER, NEIGHBOUR, OUTSIDE, TAKEN, Case, Command, Found
 from tests.hostile.places.delta_log import PATHS, fill_path
 from tests.hostile.values import COLUMNS
+from tests.rig.connect_server import ConnectServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from lakehouse.core.metrics import families_by_metric, shipped
 from lakehouse.kernel import program as programs
 from tests.kernel_inputs import together
 from tests.kernel_tables import COMMITTED, bronze, rolled_up
-from tests.oracle import fleets, gold, odd_values, stories, whole_hours
+from tests.oracle import fleets, gold, meaning, odd_values, stories, whole_hours
 from tests.oracle.objectives import OBJECTIVES
 from tests.oracle.rows import HOUR
 
@@ -92,9 +91,7 @@ def fast_right(fast: Batch) -> dict[str, Rows]:
 
 @pytest.fixture(scope="module")
 def fast_found(fast: Batch) -> dict[str, Rows]:
-    return rolled_up(
-        programs.program(30, COMMITTED, OBJECTIVES, families_by_metric(shipped())), fast
-    )
+    return rolled_up(programs.program(30, COMMITTED, OBJECTIVES, meaning.LAKE), fast)
 
 
 @pytest.mark.parametrize("name", gold.KEYS)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from lakehouse import tables
-from lakehouse.core.metrics import Definition, families_by_metric, shipped
+from lakehouse.core.metrics import Definition, meanings_of, shipped, shipped_traits
 from lakehouse.kernel import program as programs
 from tests.kernel_inputs import together
 from tests.kernel_tables import COMMITTED, rolled_up
@@ -295,7 +295,7 @@ def test_a_users_own_bean_is_unknown_while_its_family_is_not_read(
         tables.DEFAULT_WINDOW_SECONDS,
         COMMITTED,
         OBJECTIVES,
-        families_by_metric([*shipped(), *defined]),
+        meanings_of([*shipped(), *defined], shipped_traits()),
     )
     rows = rolled_up(own, it.batch)["sli_windows"]
     found = [row["good_us"] for key, row in rows.items() if "own-bean" in key]

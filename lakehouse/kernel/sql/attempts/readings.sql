@@ -1,4 +1,4 @@
--- A stretch of an hour in which the attempts to read a family of a source had one outcome.
+-- Intervals of an hour in which the scrapes of a family of a source had one outcome.
 INSERT INTO out_readings BY NAME
 WITH marked AS (
     SELECT *, coalesce(s > max(e) OVER earlier, true) AS begins FROM attempts

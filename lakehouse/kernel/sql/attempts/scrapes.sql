@@ -1,4 +1,4 @@
--- judged_scrapes: the agents' own account of their attempts, with the reason why a row cannot be used.
+-- judged_scrapes: rows of bronze/scrapes, with the reason of each rejected row.
 CREATE TABLE judged_scrapes AS
 SELECT * EXCLUDE (start_us, end_us), on_axis(u, start_us) AS s, s + (in_time(end_us) - start_us) AS e,
     window_of(s) AS w,
@@ -9,9 +9,9 @@ SELECT * EXCLUDE (start_us, end_us), on_axis(u, start_us) AS s, s + (in_time(end
     END AS reason
 FROM scrapes;
 
--- What is read twice counts once: where attempts at a family overlap, the first of them counts. A success comes before
--- a failure, and `down` before other failures; then the smallest agent comes first, and of an agent its earliest batch.
--- A tick that was skipped is no attempt: it overlaps the late attempt before it, and competes with other ticks only.
+-- Of overlapping attempts at a family the first counts. The order is: success, `down`, other failures; then the
+-- smallest agent id; then the earliest batch. A skipped tick is not an attempt: it overlaps the late attempt before
+-- it, and is compared with other skipped ticks only.
 CREATE TABLE overlapping_scrapes AS
 WITH placed AS (
     SELECT *, j.rowid AS id, {w: w, source: source, family: family, skipped: outcome = 'skipped'} AS place
@@ -39,7 +39,7 @@ SELECT id, CASE WHEN place.skipped THEN '' WHEN again THEN 'it is there twice'
 FROM overlapping_scrapes o
     ANTI JOIN pieces_of_scrapes p ON p.id = o.id AND p.s = o.s AND p.e = o.e;
 
--- The first piece has the attempts of all: in which of them they were made is not known.
+-- The first piece has all attempts, because the time of each attempt is not known.
 INSERT INTO judged_scrapes BY NAME
 SELECT j.* REPLACE (p.s AS s, p.e AS e, CASE WHEN first THEN scrapes ELSE 0 END AS scrapes,
         CASE WHEN first THEN seconds_total ELSE 0 END AS seconds_total)
@@ -61,7 +61,7 @@ SELECT w, source, family, outcome, sum(e - s) AS outcome_us, sum(scrapes) AS scr
     max(seconds_max) AS seconds_max
 FROM attempts GROUP BY ALL;
 
--- The sources themselves, and until when each of them reported which topics exist.
+-- Sources, and the end of the last scrape of their topology.
 INSERT INTO out_subjects BY NAME
 SELECT u, 'source' AS kind, source, min(s) AS first_seen, max(e) AS last_seen,
     max(e) FILTER (family = 'topology' AND outcome = 'ok') AS seen_whole_until

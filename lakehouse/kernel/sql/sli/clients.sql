@@ -1,12 +1,12 @@
--- Clients: bad while at least one broker throttles them; good while none does, as many brokers are seen
--- as ever in the window, but for those that are down, and every other broker is read: one that is not may
--- be the one that throttles.
+-- Clients: bad while at least one broker throttles them. Good while no broker does, the number of brokers that
+-- report (or are down) is the greatest of the window, and all other brokers are scraped, because a broker that is
+-- not scraped may throttle the client.
 CREATE OR REPLACE TABLE client_times AS
 WITH unread_metrics AS (
     SELECT DISTINCT x.w, x.metric, x.s, x.e
     FROM unread x JOIN objectives o ON o.level = 'client' AND o.metric = x.metric
     WHERE x.live
-        AND (starts_with(source, 'broker-') OR (o.by_controllers AND starts_with(source, 'controller-')))),
+        AND (role_of(source) = 'broker' OR (o.by_controllers AND role_of(source) = 'controller'))),
 steps AS (
     SELECT subject AS place, unnest([t, t + us]) AS t, step(obs) AS members, step(pos) AS bad,
         step(low) AS low, step(high) AS high
@@ -22,7 +22,7 @@ steps AS (
     SELECT subject AS place, s AS t, spill FROM claims WHERE purpose = 'objective' AND positive)
 SELECT place AS subject, * EXCLUDE (place) FROM timed(steps);
 
--- A class's times are those of each of its clients that has no run of its own in the window.
+-- Each client without a run of its own in the window has the times of its class.
 INSERT INTO out_sli BY NAME
 WITH each AS (
     SELECT w, metric, user_name, client_id, t.* EXCLUDE (subject)

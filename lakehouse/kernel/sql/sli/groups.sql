@@ -1,10 +1,10 @@
--- Groups: bad while an increase of the offsets lost spans it; good while the loss of all partitions is
--- known and is none, and every broker is read: one that is not may lead the partition that lost some. The
--- bounds are two counters: what was lost at least, and at most.
+-- Groups: bad during an increase of the lost offsets. Good while the loss of all partitions is known to be zero
+-- and all brokers are scraped, because a broker that is not scraped may lead a partition with a loss. The bounds
+-- are two counters: the minimum and the maximum loss.
 INSERT INTO out_sli BY NAME
 WITH bounds AS (
-    SELECT w, regexp_replace(metric, '[.](low|high)$', '') AS metric, consumer_group, s, e, series,
-        ends_with(metric, '.high') AS high, value IS NULL AS unknown, coalesce(value > 0, false) AS lost
+    SELECT w, base AS metric, consumer_group, s, e, series,
+        side = 'high' AS high, value IS NULL AS unknown, coalesce(value > 0, false) AS lost
     FROM usable WHERE level = 'group' AND counter),
 steps AS (
     SELECT {w: w, objective: objective, consumer_group: consumer_group} AS place, unnest([s, e]) AS t,

@@ -1,17 +1,16 @@
--- Sources and groups: bad while a gauge of theirs breaks the objective's threshold, good while none does, as
--- many series are known as ever in the window and, of a group, every broker is read. What is idle is zero.
+-- Sources and groups: bad while one of their gauges breaks the objective's threshold. Good while no gauge does, the
+-- number of known series is the greatest of the window and, for a group, all brokers are scraped. Idle is zero.
 
--- limited: runs of gauges with an objective, but of series that its patterns of labels do not choose; a label
--- that is absent is empty to them. Each series is compared by itself, so `v` is 1 where it breaks the threshold
--- and the sum must not be above 0; but what several brokers report of a group's topic, each of what it leads,
--- is added up where too much of it is bad. Bounds of a group are two gauges, .low and .high: the better one
--- breaks it surely, the worse one possibly. They are not added up: time passes on all brokers at once.
+-- limited: runs of gauges with an objective, without series that its label patterns exclude (a missing label is
+-- empty). Each series is compared separately: `v` is 1 if it breaks the threshold, and the sum must not exceed 0.
+-- If high values of a group's topic are bad, the values of its brokers are added up, because each broker reports
+-- the partitions that it leads. Bounds of a group are two gauges: the better bound breaks the threshold surely, the
+-- worse bound possibly. They are not added up, because time passes on all brokers at once.
 CREATE OR REPLACE TABLE limited AS
 WITH named AS (
     SELECT stream, level, metric, '' AS bound FROM streams WHERE level IN ('source', 'group') AND NOT counter
     UNION ALL
-    SELECT stream, level, regexp_replace(metric, '[.](low|high)$', ''), split_part(metric, '.', -1)
-    FROM streams WHERE level = 'group' AND NOT counter AND regexp_matches(metric, '[.](low|high)$')),
+    SELECT stream, level, base, side FROM streams WHERE level = 'group' AND NOT counter AND side <> ''),
 unchosen AS (
     SELECT stream, objective
     FROM streams JOIN objectives USING (level, metric) JOIN label_patterns p USING (objective)

@@ -1,4 +1,4 @@
--- Sources: bad while an attempt to read a family of theirs failed. A tick that was skipped is no attempt.
+-- Sources: bad while a scrape of one of their families failed. A skipped tick is not an attempt.
 INSERT INTO out_sli BY NAME
 WITH steps AS (
     SELECT {w: w, objective: objective, source: source} AS place, unnest([s, e]) AS t,

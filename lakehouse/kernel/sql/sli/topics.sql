@@ -1,9 +1,8 @@
--- Topics: bad while a partition is above zero, or the brokers' total is above the threshold;
--- good while none is, every partition is claimed by a leader that is not fenced, and all were read who may
--- report it.
+-- Topics: bad while a partition is above zero, or the brokers' total is above the threshold. Good while neither
+-- is, a leader that is not fenced claims every partition, and all sources that may report it were scraped.
 
--- expected_partitions: how many partitions a topic has: as reported in the window, else in the hour, else,
--- where no agent of the cluster reports the topology, as many as the highest one that is claimed implies.
+-- expected_partitions: number of partitions of a topic, as reported in the window, otherwise in the hour. If no
+-- agent of the cluster reports the topology, it is the highest claimed partition + 1.
 CREATE OR REPLACE TABLE expected_partitions AS
 WITH reported AS (
     SELECT w, h, topic, max(value) AS in_window, max(max(value)) OVER (PARTITION BY h, topic) AS in_hour
@@ -19,8 +18,8 @@ FROM (SELECT DISTINCT w, h, topic FROM gold_subjects WHERE topic IS NOT NULL)
     LEFT JOIN (SELECT DISTINCT h, topic, in_hour FROM reported) t USING (h, topic)
     LEFT JOIN claimed c USING (w, topic);
 
--- judged_topics: the conditions of objectives on a topic in a window; `leaders` is its metric of under
--- min ISR, which the leader of each partition reports.
+-- judged_topics: the conditions of objectives on a topic in a window. `leaders` is its subject for the metric
+-- under_min_isr, which the leader of each partition reports.
 CREATE OR REPLACE TABLE judged_topics AS
 SELECT row_number() OVER () AS sli, g.subject, l.subject AS leaders, g.w, g.h, g.topic, g.metric, o.threshold
 FROM gold_subjects g
@@ -38,7 +37,7 @@ WITH edges AS (
     SELECT sli, unnest([t, t + us]) AS t, step(obs) AS obs,
         step(exact(value * obs)) AS v, step(exact(least)) AS v_least, step(exact(most)) AS v_most
     FROM judged_topics JOIN atom_segments USING (subject) WHERE threshold > 0 AND purpose = 'threshold'
-    UNION ALL BY NAME  -- a partition without a leader is claimed by no broker, and seen to be unavailable
+    UNION ALL BY NAME  -- no broker claims an offline partition, but it is observed as unavailable
     SELECT sli, unnest([t, t + us]) AS t, step(obs) AS claimed
     FROM judged_topics j JOIN counts c
         ON c.subject = CASE WHEN j.metric = 'kafka.partition.unavailable' THEN j.subject ELSE j.leaders END

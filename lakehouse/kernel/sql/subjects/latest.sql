@@ -1,4 +1,4 @@
--- Every figure is a least, a greatest or a latest one: to merge hours once or again gives the same rows.
+-- Every figure is a minimum, a maximum or the latest value, so merging an hour again gives the same rows.
 latest AS (
     SELECT cluster, kind, topic, user_name, client_id, consumer_group, source, metric,
         min(first_seen) AS first_seen, max(last_seen) AS last_seen, max(seen_whole_until) AS seen_whole_until,

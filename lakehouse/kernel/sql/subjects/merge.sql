@@ -1,4 +1,4 @@
--- each: what is known of subjects and what some hours report, a row for each metric that describes one.
+-- each: known subjects and the reports of some hours, one row per metric that describes the subject.
 merged AS (
     SELECT *, coalesce(attribute_instants,
             map_from_entries([{k: x, v: attributes_at} FOR x IN map_keys(attributes)])) AS instants

@@ -1,4 +1,4 @@
--- each: what these hours report of subjects, a row for each metric that describes one.
+-- each: reports of these hours, one row per subject and metric that describes it.
 each AS (
     SELECT * EXCLUDE (u, hour_us) REPLACE (
         off_axis(u, hour_us, first_seen) AS first_seen, off_axis(u, hour_us, last_seen) AS last_seen,

@@ -1,9 +1,9 @@
--- Subjects, by the runs that name or describe them. Logs are also of the controllers' own
--- __cluster_metadata, which is no topic. A quota names its defaults as Kafka does.
+-- Subjects, from the runs that name or describe them. Metrics of replicas include the controllers' log
+-- __cluster_metadata, which is not a topic. The defaults of a quota have Kafka's names.
 INSERT INTO out_subjects BY NAME
 WITH named AS (
-    SELECT *, metric = 'kafka.cluster.node.fenced' AS node, string_split(labels['default'], ',') AS defaults,
-        CASE WHEN starts_with(metric, 'kafka.quota.') THEN 'quota'
+    SELECT *, coalesce(describes = 'node', false) AS node, string_split(labels['default'], ',') AS defaults,
+        CASE WHEN describes = 'quota' THEN 'quota'
             WHEN node THEN 'source'
             WHEN replica THEN NULL
             WHEN level IN ('partition', 'topic') THEN 'topic'
@@ -13,7 +13,7 @@ seen AS (SELECT stream, min(s) AS first_seen, max(e) AS last_seen FROM stream_su
 described AS (
     SELECT stream, max(reported(e, value,
             CASE WHEN metric = 'kafka.cluster.node.fenced' THEN nullif(labels['rack'], '') END)) AS latest
-    FROM usable SEMI JOIN describing USING (metric) GROUP BY stream),
+    FROM usable WHERE describes IS NOT NULL GROUP BY stream),
 latest AS (
     SELECT u, kind, CASE WHEN level <> 'group' THEN topic END AS topic, consumer_group,
         CASE WHEN kind = 'quota' AND list_contains(defaults, 'user') THEN '<default>'
@@ -26,7 +26,7 @@ latest AS (
         min(first_seen) AS first_seen, max(last_seen) AS last_seen, max(latest) AS latest
     FROM named JOIN seen USING (stream) LEFT JOIN described USING (stream) WHERE kind IS NOT NULL
     GROUP BY ALL)
--- Folded clients are unfolded once, and not once a run.
+-- Clients of a set are expanded once, and not once per run.
 SELECT l.u, kind, topic, consumer_group, source, first_seen, last_seen, metric,
     CASE WHEN set_number IS NULL THEN l.user_name ELSE c.user_name END AS user_name,
     CASE WHEN set_number IS NULL THEN l.client_id ELSE c.client_id END AS client_id,

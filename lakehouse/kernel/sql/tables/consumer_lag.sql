@@ -1,11 +1,11 @@
--- How far groups were behind in a topic. What a broker reports is of the partitions that it leads: their
--- records are added up, and the group is as late as on the broker where it is latest. It is seen while as
--- many brokers report it as ever in the window, and every one is read.
+-- Lag of groups per topic. Each broker reports the partitions that it leads: records are added up over
+-- brokers, and the age is the greatest over brokers. The lag is observed while the number of brokers that
+-- report it is the greatest of the window and all brokers are scraped.
 INSERT INTO out_consumer_lag BY NAME
 WITH reported AS (
-    SELECT *, metric = 'kafka.group.lag' AS counts, ends_with(metric, '.high') AND value IS NULL AS open_ended
+    SELECT *, metric = 'kafka.group.lag' AS counts, side = 'high' AND value IS NULL AS open_ended
     FROM usable WHERE level = 'group' AND topic IS NOT NULL AND partition_id IS NULL AND members IS NULL
-        AND metric IN ('kafka.group.lag', 'kafka.group.time_lag.low', 'kafka.group.time_lag.high')),
+        AND base IN ('kafka.group.lag', 'kafka.group.time_lag')),
 edges AS (
     SELECT w, consumer_group, topic, unnest([s, e, sure, may]) AS t, unnest([1, -1, 0, 0]) AS runs,
         unnest([v, -v, 0, 0]) AS v, unnest([p, -p, 0, 0]) AS pos, unnest([p, 0, -p, 0]) AS low,
@@ -31,8 +31,8 @@ sums AS (
         sum(us) FILTER (high > 0) AS behind_high_us, sum(us) FILTER (unknown > 0) AS seconds_unknown_us
     FROM segments GROUP BY ALL),
 ages AS (
-    SELECT w, consumer_group, topic, max(value) FILTER (ends_with(metric, '.low')) AS seconds_low_max,
-        max(value) FILTER (ends_with(metric, '.high')) AS seconds_high_max,
+    SELECT w, consumer_group, topic, max(value) FILTER (side = 'low') AS seconds_low_max,
+        max(value) FILTER (side = 'high') AS seconds_high_max,
         unless_open(bool_or(opens) FILTER (counts), max(spill) FILTER (counts AND positive)) AS before_us
     FROM reported GROUP BY ALL)
 SELECT w, consumer_group, topic, records_max::DOUBLE AS records_max, seconds_low_max, seconds_high_max, before_us,

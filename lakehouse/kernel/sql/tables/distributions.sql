@@ -1,6 +1,6 @@
--- For how long which value held, of metrics that are asked for. Of partitions each one's value, per
--- topic; of what brokers report per topic their total; of clients, groups and sources each series.
--- Series beyond a family's cap are in none: their sum is no series' value.
+-- Time per value, for metrics with a distribution. Partitions: the value of each partition, per topic. Metrics
+-- that brokers report per topic: their total. Clients, groups and sources: the value of each series. The series
+-- __other__ is excluded, because a sum is not the value of a series.
 INSERT INTO out_distributions BY NAME
 WITH own AS (SELECT * FROM usable WHERE spread AND NOT counter AND value IS NOT NULL),
 of_topics AS (
@@ -25,8 +25,8 @@ held AS (
     SELECT w, metric, topic, consumer_group, CASE WHEN level = 'source' THEN source END AS source, value,
         (e - s) * series AS us
     FROM own WHERE level = 'source' OR (level = 'group' AND topic IS DISTINCT FROM '__other__')),
--- Logarithms are rounded otherwise on other machines; ends of buckets lie higher by 1 part in 10^8,
--- so that a value on one, such as every power of two, is in the same bucket everywhere.
+-- Machines round logarithms differently. Ends of buckets are 1 part in 10^8 higher, so a value at an end,
+-- such as a power of two, is in the same bucket on every machine.
 placed AS (SELECT *, abs(value) <= 1e-12 AS zero, ceil(log2(abs(value)) * 64 - 1e-6) - 1 AS place FROM held)
 SELECT w, metric, topic, user_name, client_id, consumer_group, source,
     CASE WHEN zero THEN 0 ELSE sign(value) END::INTEGER AS sign,

@@ -1,4 +1,4 @@
--- The last report of a source in a window for bytes of a topic that wait for tiering; idle is zero.
+-- The last report of each source in a window for bytes of a topic that wait for upload or deletion. Idle is zero.
 INSERT INTO out_lags BY NAME
 WITH latest AS (
     SELECT w, metric, topic, source, max({instant: e, value: coalesce(value, 0.0)}) AS latest FROM usable

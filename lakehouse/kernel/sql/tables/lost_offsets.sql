@@ -1,11 +1,10 @@
--- Offsets that expired before a group had read them, where some were or may have been. The bounds are
--- two counters over the same time.
+-- Offsets that expired before a group read them, if the loss was above zero or unknown. The bounds are two
+-- counters over the same time.
 INSERT INTO out_lost_offsets BY NAME
 WITH bounds AS (
-    SELECT w, consumer_group, topic, partition_id, set_number, value, e - s AS us, ends_with(metric, '.high') AS high,
+    SELECT w, consumer_group, topic, partition_id, set_number, value, e - s AS us, side = 'high' AS high,
         bool_or(value IS NULL OR value > 0) OVER (PARTITION BY w, consumer_group, topic) AS lost
-    FROM usable WHERE level = 'group' AND metric IN ('kafka.group.non_consumed.low',
-        'kafka.group.non_consumed.high')),
+    FROM usable WHERE level = 'group' AND base = 'kafka.group.non_consumed' AND side <> ''),
 each AS (
     SELECT bounds.* EXCLUDE (partition_id, set_number),
         unnest(coalesce(k.partitions, [partition_id])) AS partition_id

@@ -1,13 +1,13 @@
--- described: runs that describe topics and nodes, of the whole hours.
+-- described: runs of the whole hours that describe topics and nodes.
 CREATE OR REPLACE TABLE described AS
 SELECT w, hour_of(w) AS h, level, metric, topic, value, labels FROM usable
-WHERE metric IN (SELECT metric FROM describing) OR metric IN (SELECT attribute FROM conditions);
+WHERE describes IS NOT NULL OR metric IN (SELECT attribute FROM conditions);
 
 CREATE OR REPLACE TABLE topology_hours AS
 SELECT DISTINCT h FROM described
 WHERE metric = 'kafka.topic.partitions' AND level = 'topic' AND value IS NOT NULL;
 
--- asked_for: topics that have all the attributes an objective asks for.
+-- asked_for: topics with all attributes that an objective requires.
 CREATE OR REPLACE TABLE asked_for AS
 WITH attributes AS (
     SELECT h, topic, metric AS attribute, max(value) AS value FROM described
@@ -15,10 +15,9 @@ WITH attributes AS (
 SELECT objective, h, topic FROM conditions JOIN attributes USING (attribute, value)
 GROUP BY objective, h, topic, number HAVING count(*) = number;
 
--- unread: when a source was not read that may have had something to report, per metric.
--- Expected are, for topics, all sources that account for themselves in the hour; for clients (live),
--- those that were read for the metric in the hour or are named as not fenced. What was down had nothing
--- to report.
+-- unread: time, per metric, in which a source that may have had a report was not scraped. For topics, all sources
+-- with scrapes in the hour are expected. For clients (live), sources that were scraped for the metric in the hour
+-- or are reported as not fenced are expected. A source that was down had no report.
 CREATE OR REPLACE TABLE unread AS
 WITH metrics AS (SELECT DISTINCT metric FROM read_with),
 answered AS (
@@ -46,8 +45,8 @@ segments AS (
 SELECT w, source, metric, s, e, live, accounted
 FROM segments JOIN frames USING (w, source, metric) WHERE read = 0 AND e > s;
 
--- fenced: when the controllers had fenced a source. What it still claims to lead, another may lead by then:
--- a broker that is cut off from the others does not know.
+-- fenced: time in which the controllers had fenced a source. Another broker may lead the partitions that it still
+-- claims, because a broker that is cut off from the controllers does not learn of the new leader.
 CREATE OR REPLACE TABLE fenced AS
 SELECT DISTINCT w, labels['node'] AS source, s, e, may FROM usable
 WHERE metric = 'kafka.cluster.node.fenced' AND positive AND labels['node'] IS NOT NULL;

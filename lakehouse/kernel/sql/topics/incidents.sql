@@ -1,4 +1,4 @@
--- bad_series: series of watched metrics above zero in an hour, as one source reports them.
+-- bad_series: series of watched metrics that one source reported above zero in an hour.
 CREATE OR REPLACE TABLE bad_streams AS
 SELECT DISTINCT stream, {h: h, metric: metric, level: level, topic: topic, partition_id: partition_id,
     user_name: user_name, client_id: client_id, consumer_group: consumer_group, source: source} AS identity
@@ -8,7 +8,7 @@ INSERT INTO bad_series
 WITH fresh AS (SELECT identity FROM bad_streams EXCEPT SELECT identity FROM bad_series)
 SELECT (SELECT count(*) FROM bad_series) + row_number() OVER () AS series, * FROM fresh;
 
--- bad_runs: their runs in this part. Those that touch are one stretch.
+-- bad_runs: their runs in this part. Runs that touch are one interval.
 CREATE OR REPLACE TABLE bad_runs AS
 WITH numbered AS (SELECT stream, series FROM bad_streams JOIN bad_series USING (identity)),
 bad AS (
@@ -18,7 +18,7 @@ depths AS (
     SELECT series, t, sum(sum(runs)) OVER along AS runs
     FROM stream_edges JOIN numbered USING (stream) WHERE positive GROUP BY series, t HAVING sum(runs) <> 0
     WINDOW along AS (PARTITION BY series ORDER BY t)),
--- A stretch ends where no run is under way any more: counted from the last one.
+-- An interval ends where no run is open, counted from the last run.
 places AS (
     SELECT series, t, sum((runs = 0)::INTEGER) OVER (PARTITION BY series ORDER BY t DESC) AS place
     FROM depths),
@@ -28,8 +28,8 @@ spans AS (
 SELECT bad.*, stretch, started_at
 FROM bad JOIN spans USING (series) WHERE bad.s >= started_at AND bad.e <= ended_at;
 
--- A stretch above zero within a part. Where a run may not have been above zero at all, those count that
--- end where it begins: `reached` are the instants at which the stretch may have been over.
+-- Intervals above zero within a part. If a run may not have been above zero at all, the runs that end at its start
+-- count: `reached` are the instants at which the interval may have ended.
 INSERT INTO out_incidents BY NAME
 WITH RECURSIVE reached AS (
     SELECT stretch, max(e) AS t FROM bad_runs GROUP BY stretch

@@ -1,12 +1,12 @@
--- Stretches above zero within parts, and the series that they are of.
+-- Intervals above zero within parts, and their series.
 CREATE TABLE bad_series (series BIGINT, identity STRUCT(h BIGINT, metric VARCHAR, level VARCHAR,
     topic VARCHAR, partition_id INTEGER, user_name VARCHAR, client_id VARCHAR, consumer_group VARCHAR,
     source VARCHAR));
 CREATE TABLE out_incidents (series BIGINT, s BIGINT, e BIGINT, lead_us BIGINT, sure_until BIGINT,
     worst DOUBLE, total DECIMAL(38, 6), runs BIGINT, known_wrong BOOLEAN);
 
--- A stretch of an hour above zero: those of parts that touch. One that may not have been above zero at
--- all says nothing of its end.
+-- Intervals of an hour above zero: the intervals of parts are joined if they touch. An interval that may not have
+-- been above zero at all does not determine the end.
 CREATE VIEW incidents_joined AS
 WITH marked AS (
     SELECT *, lag(e) OVER (PARTITION BY series ORDER BY s) IS DISTINCT FROM s AS begins FROM out_incidents),

@@ -1,6 +1,6 @@
--- Rows of topics, their partitions and clients: sums over atoms, and unions over time.
+-- Rows of topics, partitions and clients: sums over atoms, and unions over time.
 
--- atom_sums: of plain atoms, and of those that were swept. What is folded has a set and no atom.
+-- atom_sums: sums of plain atoms and of swept atoms. A grouped run has a set and no atom.
 CREATE OR REPLACE TABLE atom_sums AS
 SELECT subject, atom, set_number, sum(us)::BIGINT AS us, sum(us * weight)::BIGINT AS series_seen_us,
     sum(total) AS value_seconds, min(value_min) AS value_min, max(value_max) AS value_max,
@@ -15,7 +15,7 @@ SELECT subject, atom, sum(us * obs)::BIGINT AS series_seen_us, sum(value_seconds
     sum(us * low)::BIGINT AS series_affected_low_us, sum(us * high)::BIGINT AS series_affected_high_us, f.known_wrong, f.opens, f.spill
 FROM atom_segments JOIN atom_facts f USING (subject, atom) WHERE purpose = 'gold' GROUP BY ALL;
 
--- counts: how many atoms are observed, above zero, surely so and possibly so, from one change to the next.
+-- counts: number of atoms that are observed, above zero, surely and possibly above zero, per change.
 CREATE OR REPLACE TABLE counts AS
 WITH edges AS (
     SELECT subject, t, runs * weight AS obs, CASE WHEN positive THEN runs ELSE 0 END AS pos, low, high
@@ -23,7 +23,7 @@ WITH edges AS (
     UNION ALL
     SELECT subject, unnest([t, t + us]), step(obs), step(pos), step(low), step(high)
     FROM atom_segments WHERE purpose = 'gold'),
-changes AS (  -- where one run follows another nothing changes
+changes AS (  -- adjacent runs change nothing
     SELECT subject, t, sum(obs) AS obs, sum(pos) AS pos, sum(low) AS low, sum(high) AS high
     FROM edges GROUP BY ALL
     HAVING sum(obs) <> 0 OR sum(pos) <> 0 OR sum(low) <> 0 OR sum(high) <> 0)
@@ -31,7 +31,7 @@ SELECT subject, t, coalesce(lead(t) OVER along - t, 0) AS us,
     (sum(COLUMNS(* EXCLUDE (subject, t))) OVER along)::BIGINT
 FROM changes WINDOW along AS (PARTITION BY subject ORDER BY t);
 
--- totals: sums over sources of their reports of a topic or client itself.
+-- totals: sums over sources of their reports on a topic or client itself.
 CREATE OR REPLACE TABLE totals AS
 WITH edges AS (
     SELECT purpose, subject, unnest([s, e]) AS t, step(1) AS sources, step(exact(coalesce(value, 0))) AS v
@@ -51,9 +51,9 @@ SELECT subject, unless_open(bool_or(opens), max(spill)) AS before_us,
     sum(unless_open(opens, spill)) AS series_before_us
 FROM atom_sums GROUP BY subject;
 
--- fenced_claims: for how long a partition is claimed by a fenced source, which may lead it no more, and by no report
--- above zero. It is not observed then, even where another broker claims it: its topic does not count as observed then
--- (sli/topics.sql), and a sum over partitions is never less unknown than their union.
+-- fenced_claims: time in which a fenced source claims a partition, which another broker may lead, and no report is
+-- above zero. The partition is not observed then, even if another broker claims it: its topic is not observed either
+-- (sli/topics.sql), and a sum over partitions must not have less unknown time than their union.
 CREATE OR REPLACE TABLE fenced_claims AS
 WITH claimed AS (
     SELECT subject, coalesce(p.atom, g.atom) AS atom, greatest(g.s, f.may) AS s, least(g.e, f.e) AS e
@@ -97,7 +97,7 @@ INSERT INTO out_clients BY NAME
 SELECT * EXCLUDE (subject, topic) FROM subject_rows
 WHERE topic IS NULL AND (series_affected_us > 0 OR value_max <> 0 OR value_min <> 0);
 
--- A partition that was not zero was observed as well while it was folded among others that were.
+-- A partition above zero was also observed while a grouped run of zeros included it.
 INSERT INTO out_partitions BY NAME
 WITH single AS (
     SELECT a.*, g.u, g.w, g.metric, g.topic FROM atom_sums a JOIN gold_subjects g USING (subject)
@@ -107,7 +107,7 @@ folded AS (
         bool_or(f.known_wrong) AS known_wrong
     FROM single o JOIN set_partitions p ON p.u = o.u AND p.topic = o.topic AND p.atom = o.atom
         JOIN atom_sums f ON f.subject = o.subject AND f.set_number = p.set_number
-    WHERE o.us IS NOT NULL  -- a swept atom has no part in what is folded
+    WHERE o.us IS NOT NULL  -- a swept atom is not part of grouped runs
     GROUP BY ALL)
 SELECT o.w, o.metric, o.topic, o.atom AS partition_id, 1 AS series,
     o.series_seen_us + coalesce(f.us, 0) - coalesce(fenced_us, 0) AS series_seen_us, o.value_seconds,

@@ -1,6 +1,5 @@
--- Reports of one source or one group never overlap: plain sums of its runs. Nor do those of replicas,
--- whose topic has their sum beside the sources. Series of a source that labels tell apart are rows of
--- their own, too.
+-- Reports of one source, one group or of replicas never overlap, so sums of runs suffice. The sum over replicas is
+-- also a row of the topic. Series of a source that labels distinguish are also rows of their own.
 CREATE OR REPLACE TABLE additive AS
 WITH summed AS (
     SELECT *, unnest(CASE WHEN level = 'group' THEN ['group']
@@ -34,8 +33,8 @@ SELECT * EXCLUDE (sum_of, labels, source) FROM additive WHERE sum_of = 'group';
 INSERT INTO out_topics BY NAME
 SELECT * EXCLUDE (sum_of, labels, consumer_group, source) FROM additive WHERE sum_of = 'topic' AND value_max > 0;
 
--- Counters of topics, partitions and clients: by how much they rose. Where that is not known (null)
--- they are not observed.
+-- Counters of topics, partitions and clients: their increases. A counter with an unknown increase (null) is not
+-- observed.
 CREATE OR REPLACE TABLE counters AS
 SELECT w, metric, topic, partition_id, user_name, client_id, level,
     coalesce(sum(known_us * series), 0) AS series_seen_us,
@@ -56,7 +55,7 @@ WHERE level = 'partition' AND partition_id IS NOT NULL AND increase > 0;
 INSERT INTO out_clients BY NAME
 SELECT * EXCLUDE (level, topic, partition_id) FROM counters WHERE level = 'client' AND increase > 0;
 
--- Runs that could not be used.
+-- Rejected runs.
 INSERT INTO out_rejected BY NAME
 SELECT w, reason, 'runs' AS table_name, source, metric, members, min(s) AS started_at, max(e) AS ended_at,
     min(agent) AS agent, min(batch) AS batch, count(*) AS row_count

@@ -1,4 +1,4 @@
--- claim_edges: the edges of claims on values, of which objectives above a value may ask.
+-- claim_edges: edges of claims on values, for objectives with a threshold.
 CREATE OR REPLACE TABLE claim_edges AS
 WITH valued AS (
     SELECT subject AS place, atom AS member, claimant, s, e, w, positive, lead_us, tail_us,
@@ -6,9 +6,9 @@ WITH valued AS (
     FROM claims WHERE purpose = 'threshold')
 FROM with_edges(valued);
 
--- atom_segments: from one edge of an atom's claims to the next: observed once, above zero if any
--- claim says so, its value the mean of the claims above zero, else of all. `least` and `most` bound
--- the value: of the claims that may be above zero each is, or only those that surely are.
+-- atom_segments: from one edge of an atom's claims to the next. The atom is observed once, and above zero if one
+-- claim is. Its value is the mean of the claims above zero, otherwise of all claims. `least` and `most` bound the
+-- value: all claims that may be above zero are, or only those that surely are.
 CREATE OR REPLACE TABLE atom_segments AS
 WITH numbered AS (
     SELECT row_number() OVER () AS id, positive::INTEGER AS p, exact(coalesce(value, 0)) AS v, * FROM claims),
@@ -28,7 +28,7 @@ running AS (
         sum(sum(COLUMNS(* EXCLUDE (purpose, subject, atom, t)))) OVER along
     FROM edges GROUP BY purpose, subject, atom, t
     WINDOW along AS (PARTITION BY purpose, subject, atom ORDER BY t)),
--- Where one claim alone counts, the sum of numbers is its number, and its value is not rounded.
+-- If only one claim counts, the sum of numbers is its number, and its value is not rounded.
 valued AS (
     SELECT r.*, CASE WHEN pos > 1 THEN pos_v::DOUBLE / pos::DOUBLE
             WHEN pos = 0 AND obs > 1 THEN r.v::DOUBLE / obs::DOUBLE
@@ -41,7 +41,7 @@ SELECT purpose, subject, atom, t, us, least(COLUMNS(['obs', 'pos', 'low', 'high'
     greatest(most::DOUBLE / greatest(low, 1)::DOUBLE, value) AS most
 FROM valued;
 
--- atom_facts: what needs no sweep of an atom.
+-- atom_facts: figures of an atom without a sweep.
 CREATE OR REPLACE TABLE atom_facts AS
 SELECT subject, atom, min(value) AS value_min, max(value) AS value_max, bool_or(wrong) AS known_wrong,
     bool_or(opens) AS opens, max(spill) FILTER (positive) AS spill

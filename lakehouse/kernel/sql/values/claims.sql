@@ -1,8 +1,8 @@
--- claims: reports of atoms that are swept, each by itself. `purpose` is
---   gold        for doubted atoms, all reports;
---   spread      the same, of reports with a value whose metric needs a distribution;
---   threshold   for every atom of metrics with an objective above a value;
---   objective   for clients with objectives (see client_claims.sql).
+-- claims: reports of swept atoms. `purpose` is
+--   gold        all reports of atoms with overlapping runs (doubted)
+--   spread      the same reports, if they have a value and the metric needs a distribution
+--   threshold   all reports of metrics that have an objective with a threshold
+--   objective   reports of clients with objectives (see client_claims.sql)
 CREATE OR REPLACE TABLE claims AS
 WITH each AS (
     SELECT g.* FROM gauges g SEMI JOIN doubted d ON g.subject = d.subject AND g.atom = d.atom

@@ -1,5 +1,5 @@
--- Clients that objectives ask for. Those that are in the same member sets have the same times: they
--- are one class, and swept once. A client with a run of its own in a window is swept by itself.
+-- Clients with objectives. Clients in the same member sets have the same times: they are one class, which is
+-- swept once. A client with a run of its own in a window is swept separately.
 CREATE OR REPLACE TABLE client_runs AS
 SELECT u, w, metric, s, e, user_name, client_id, set_number, positive, value, may, sure, opens, spill,
     part_number AS atom

@@ -1,8 +1,8 @@
--- doubted: atoms of which runs may overlap, so that their sums are not sums over time: several
--- claimants name one, or a lead reaches back over an earlier run above zero. All else is summed
--- without a sweep. To doubt too much costs time and changes no row.
+-- doubted: atoms whose runs may overlap, so sums of runs are not sums over time. Several claimants report such an
+-- atom, or a lead reaches back over an earlier run above zero. All other atoms are summed without a sweep. Too many
+-- doubted atoms cost time and change no row.
 CREATE OR REPLACE TABLE doubted AS
-WITH moved AS (  -- anywhere in this part: most are not, and need no look at each window
+WITH moved AS (  -- in any window of this part: most atoms have one claimant, and need no check per window
     SELECT g.u, g.topic, coalesce(p.atom, o.atom) AS atom
     FROM (SELECT DISTINCT stream, claimant, atom, set_number FROM reports) o
         JOIN streams g USING (stream) LEFT JOIN set_partitions p ON p.set_number = o.set_number
@@ -32,7 +32,7 @@ FROM doubted d JOIN gold_subjects g USING (subject) JOIN set_partitions p ON g.u
     AND g.topic = p.topic AND d.atom = p.atom
 GROUP BY ALL;
 
--- plain: reports without doubted atoms; weight is for how many series a run stands.
+-- plain: reports without doubted atoms. `weight` is the number of series of a run.
 CREATE OR REPLACE TABLE plain AS
 SELECT * EXCLUDE (series, claimant), series::BIGINT AS weight
 FROM reports ANTI JOIN doubted USING (subject, atom) WHERE set_number IS NULL

@@ -1,4 +1,4 @@
--- set_partitions, set_clients: the series that a folded row stands for.
+-- set_partitions, set_clients: the series of a grouped row.
 CREATE OR REPLACE TABLE set_partitions AS
 SELECT set_number, u, set_topic AS topic, unnest(partitions) AS atom
 FROM known_sets WHERE ways = 1 AND partitions IS NOT NULL;
@@ -10,13 +10,13 @@ FROM (SELECT set_number, u, unnest(clients) AS client FROM known_sets WHERE ways
 CREATE OR REPLACE VIEW stream_gauges AS
 SELECT * FROM stream_sums JOIN streams USING (stream) WHERE NOT counter;
 
--- busy: clients that were not zero; the others are idle and only counted by objectives.
+-- busy: clients that were not zero. The other clients are idle; only objectives count them.
 CREATE OR REPLACE TABLE busy AS
 SELECT DISTINCT u, w, metric, user_name, client_id FROM stream_gauges
 WHERE level = 'client' AND measure AND members IS NULL AND (value_min <> 0 OR value_max <> 0);
 
--- gold_subjects: a metric of a topic or client in a window, with a number to go by. What is under its
--- min ISR or has no leader is unavailable: a metric that no broker reports.
+-- gold_subjects: numbered metrics of topics and clients in a window. A partition that is under min ISR or offline is
+-- unavailable, a metric that no broker reports.
 CREATE OR REPLACE TABLE gold_subjects AS
 WITH named AS (
     SELECT DISTINCT u, w, metric, topic, NULL AS user_name, NULL AS client_id FROM stream_gauges
@@ -28,9 +28,9 @@ WITH named AS (
     SELECT u, w, metric, NULL, user_name, client_id FROM busy)
 SELECT row_number() OVER () AS subject, *, hour_of(w) AS h FROM named;
 
--- reports: of which atom of a subject, or of a set of them, a stream reports. An atom is observed
--- once at an instant, by however many claimants: a partition (its number), or a part (below zero). Of
--- one source, too, a partition without a leader and one under its min ISR are two claims.
+-- reports: the atom of a subject, or the set of atoms, that a stream reports. An atom is a partition (its number) or
+-- a part (below zero). It is observed once at an instant, with any number of claimants. Reports of one source that a
+-- partition is offline and that it is under min ISR are two claims.
 CREATE OR REPLACE TABLE reports AS
 WITH topics AS (
     SELECT *, CASE WHEN level = 'partition' THEN partition_id ELSE part_number END AS atom

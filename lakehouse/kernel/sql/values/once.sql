@@ -1,14 +1,14 @@
--- What is read twice counts once. Of several runs of one series and agent the one of the earliest batch counts, and
--- of several agents that report a source's metric (of one topic or group) at an instant the one with the smallest
--- id: the order in which rows came changes nothing. An agent that does not report the metric is not a second one.
--- Nearly no hour has such runs, and the others pay for the search only.
+-- Values that were read twice count once. If runs of one series and agent overlap, the run of the earliest batch
+-- counts. If several agents report a source's metric (per topic or group) at an instant, the agent with the smallest id
+-- counts. So the order of rows does not matter. An agent that does not report the metric is not compared. Almost no
+-- hour has such runs; the other hours pay only for the search.
 
--- of_agents: streams of which another agent reports the same metric of the same source.
+-- of_agents: streams whose metric another agent reports for the same source.
 CREATE OR REPLACE TABLE of_agents AS
 SELECT stream, agent, thing_of(u, source, metric, consumer_group, topic) AS thing FROM streams
 QUALIFY min(agent) OVER (PARTITION BY thing) <> max(agent) OVER (PARTITION BY thing);
 
--- doubles: windows in which runs of a stream overlap each other, or those of another agent.
+-- doubles: windows in which runs of a stream overlap each other, or runs of another agent.
 CREATE OR REPLACE TABLE doubles AS
 WITH several AS (SELECT stream, w FROM judged WHERE reason IS NULL GROUP BY stream, w HAVING count(*) > 1),
 of_one AS (
@@ -36,7 +36,7 @@ WITH spans AS (SELECT own AS place, turn AS rank, s, e FROM overlapping) FROM le
 CREATE OR REPLACE TABLE first_of_agents AS
 WITH spans AS (SELECT thing AS place, agent AS rank, s, e FROM overlapping) FROM left_to_first(spans);
 
--- pieces: time of these runs that is left to them.
+-- pieces: remaining time of these runs.
 CREATE OR REPLACE TABLE pieces AS
 SELECT id, greatest(f.s, a.s) AS s, least(f.e, a.e) AS e
 FROM overlapping o JOIN first_of_series f ON f.place = own AND f.rank = turn
@@ -49,8 +49,8 @@ SELECT o.id, CASE WHEN again THEN 'it is there twice'
 FROM overlapping o ANTI JOIN pieces p ON p.id = o.id AND p.s = o.s AND p.e = o.e
     LEFT JOIN first_of_series f ON f.place = own AND f.rank = turn AND f.s = o.s AND f.e = o.e;
 
--- Pieces of a gauge's run have its value. What of it others have may not have been so, and extends their upper bound.
--- By how much a counter rose in a piece is not known: how much of the increase the others have is not, either.
+-- Pieces of a gauge's run have its value. It may not have held in the removed time, which extends the upper bound.
+-- The increase of a counter in a piece is unknown, because the increase in the removed time is unknown.
 INSERT INTO judged BY NAME
 WITH placed AS (
     SELECT p.*, j.* EXCLUDE (s, e), j.s AS whole_s, j.e AS whole_e, p.s > j.s AS later, counter,

@@ -1,4 +1,4 @@
--- known_sets: the contents of each member set that runs name, and how many different ones bronze holds.
+-- known_sets: contents of the member sets that runs name; `ways` is the number of different contents in bronze.
 CREATE OR REPLACE TABLE known_sets AS
 SELECT row_number() OVER () AS set_number, u, members, count(*) AS ways, min(topic) AS set_topic,
     min(partitions) AS partitions,
@@ -16,8 +16,8 @@ SELECT *, {u: u, source: source, agent: agent, metric: metric, topic: topic, par
     series: series, counter: is_increase(flags), spread: is_distribution(flags)} AS identity
 FROM runs;
 
--- streams: a metric of one thing, or of the folded things of a set, as one agent reports it; with the
--- first reason why its runs cannot be used. A claimant is a source as one agent reports it.
+-- streams: a metric of one subject, or of a set of subjects, as one agent reports it, with the first reason to reject
+-- its runs. A claimant is a source as one agent reports it. `base` is the value that a metric bounds, or the metric.
 CREATE OR REPLACE TABLE streams AS
 WITH named AS (SELECT identity, unnest(identity) FROM (SELECT DISTINCT identity FROM identified)),
 levels AS (
@@ -31,8 +31,9 @@ levels AS (
 SELECT row_number() OVER () AS stream, levels.*, set_number, u * stride() AS h,
     dense_rank() OVER (ORDER BY source, part, agent) AS claimant,
     -dense_rank() OVER (ORDER BY source, part) AS part_number,
-    NOT (ends_with(metric, '_offset') OR metric IN (SELECT metric FROM describing)) AS measure,
-    starts_with(metric, 'kafka.log.') AS replica,  -- every replica reports these, not only leaders
+    coalesce(base, metric) AS base, coalesce(side, '') AS side, describes,
+    describes IS NULL AND is_position IS NOT TRUE AS measure,
+    coalesce(by_replicas, false) AS replica,  -- followers report it too
     CASE WHEN NOT regexp_full_match(metric, '[a-z][a-z0-9_]*([.][a-z][a-z0-9_]*)+')
             THEN 'no metric can have this name'
         WHEN topic = '' OR is_long(topic) OR is_long(user_name) OR is_long(client_id)
@@ -50,14 +51,14 @@ SELECT row_number() OVER () AS stream, levels.*, set_number, u * stride() AS h,
             OR (partitions IS NOT NULL AND (topic IS NULL OR topic IS DISTINCT FROM set_topic OR negative))
             THEN 'it is not what its member set holds'
     END AS fault
-FROM levels LEFT JOIN known_sets USING (u, members);
+FROM levels LEFT JOIN known_sets USING (u, members) LEFT JOIN traits USING (metric);
 
--- judged: every run on the axis of time, with the first reason why it cannot be used.
+-- judged: every run on the axis of time, with the first reason to reject it.
 CREATE OR REPLACE TABLE judged AS
 SELECT stream, on_axis(r.u, start_us) AS s, s + (in_time(end_us) - start_us) AS e, window_of(s) AS w,
     value + 0.0 AS value, lead_us, tail_us, is_known_wrong(flags) AS wrong,
     coalesce(value > 0, false) AS positive,
-    -- An edge between two values above zero is none. What of a lead lies before the window is its spill.
+    -- There is no edge between two values above zero. The part of a lead before the window is its spill.
     greatest(w, s - lead_edge(flags, lead_us)) AS may, greatest(s, e - tail_edge(flags, tail_us)) AS sure,
     greatest(0, lead_edge(flags, lead_us) - (s - w)) AS spill,
     positive AND s = w AS opens,

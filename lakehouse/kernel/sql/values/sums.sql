@@ -1,9 +1,9 @@
--- usable: the runs that count.
+-- usable: runs that are not rejected.
 CREATE OR REPLACE VIEW usable_runs AS SELECT * EXCLUDE (reason, batch) FROM judged WHERE reason IS NULL;
 CREATE OR REPLACE VIEW usable AS SELECT * FROM usable_runs JOIN streams USING (stream);
 
--- stream_sums: sums of a stream's runs above zero, and of its others, in a window. The total is by how
--- much a counter rose, and of a gauge its value over time.
+-- stream_sums: sums of a stream's runs above zero, and of its other runs, in a window. `total` is the increase of a
+-- counter, or the value over time of a gauge.
 CREATE OR REPLACE TABLE stream_sums AS
 SELECT stream, w, positive, min(s) AS s, max(e) AS e, sum(e - s)::BIGINT AS us,
     (sum(e - s) FILTER (value IS NOT NULL))::BIGINT AS known_us,
@@ -13,8 +13,8 @@ SELECT stream, w, positive, min(s) AS s, max(e) AS e, sum(e - s)::BIGINT AS us,
     bool_or(wrong) AS known_wrong
 FROM usable_runs JOIN (SELECT stream, counter FROM streams) USING (stream) GROUP BY stream, w, positive;
 
--- stream_edges: how many of them begin at an instant, less those that end: where one follows another
--- nothing changes. `low` and `high` are the same of what was surely and possibly above zero.
+-- stream_edges: number of runs that start at an instant minus runs that end: adjacent runs change nothing. `low` and
+-- `high` are the same for time that was surely and possibly above zero.
 CREATE OR REPLACE TABLE stream_edges AS
 WITH edges AS (SELECT stream, w, positive, unnest([s, e]) AS t, step(1) AS runs FROM usable_runs),
 net AS (

@@ -21,6 +21,7 @@ from lakehouse.gold.causes import CHANGES, Away, Change, Judged
 from lakehouse.gold.events import SLACK_US, Event
 from lakehouse.gold.incidents import Incident
 from lakehouse.report.facts.gold import Gold
+from lakehouse.tables.source_names import has_role, role_of
 
 _WEEK_US: Final = 7 * DAY_US
 _WEEKS_BEFORE: Final = 7
@@ -167,7 +168,7 @@ def _unread(gold: Gold, spans: Sequence[Span]) -> list[dict[str, int]]:
         gold.engine,
         "SELECT w.number, r.source, r.started_at, r.ended_at, r.interval_us "
         "FROM {rows} r JOIN {windows} w ON r.started_at < w.e AND r.ended_at > w.s "
-        "WHERE r.outcome = 'ok' AND r.source LIKE 'broker-%' "
+        f"WHERE r.outcome = 'ok' AND {has_role('r.source', 'broker')} "
         f"AND {is_one_of('r.family', families)}",
         rows=gold.whole(tables.READINGS),
         windows=_windows(spans),
@@ -177,7 +178,7 @@ def _unread(gold: Gold, spans: Sequence[Span]) -> list[dict[str, int]]:
     brokers = [
         (one, min(until, end) if until is not None else end)
         for one, until in with_ends(gold.subjects)
-        if one.kind == "source" and str(one.source).startswith("broker-")
+        if one.kind == "source" and role_of(one.source) == "broker"
     ]
     found: list[dict[str, int]] = []
     for number, span in enumerate(spans):

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Final, NamedTuple
 
 from lakehouse import tables
-from lakehouse.core.metrics import COPY_LAG, DELETE_LAG, names_in_bronze
+from lakehouse.core.metrics import COPY_LAG, DELETE_LAG, names_in_bronze, shipped_meanings
 from lakehouse.core.periods import HOUR_US, Period
 from lakehouse.core.spans import Span, length, overlap, union
 from lakehouse.core.subjects import SUBJECT, SUBJECT_COLUMNS
@@ -179,9 +179,10 @@ def _spans(one: Statement, index: _Index, within: Span) -> list[_Owned]:
     subject = EVERY if names is None else (names, *(getattr(one.subject, n) for n in names))
     metric = one.objective.metric
     span = within if one.period is None else one.period.span
+    surely = shipped_meanings().bound(metric, "low")
     return [
         (number, *common)
-        for name in {*names_in_bronze((metric,)), f"{metric}.low"}  # of bounds, the sure one
+        for name in {*names_in_bronze((metric,)), surely}
         for number, *own in index.get((name, subject), ())
         if (common := overlap((own[0], own[1]), span))
     ]

@@ -13,7 +13,7 @@ from itertools import accumulate, islice
 from typing import Any, Final
 
 from lakehouse import tables
-from lakehouse.core.metrics import PARTITION_COUNT
+from lakehouse.core.metrics import PARTITION_COUNT, shipped_meanings
 from lakehouse.core.periods import iso
 from lakehouse.core.spans import Span, length, union
 from lakehouse.core.subjects import SUBJECT
@@ -122,7 +122,7 @@ def sections(
 
 def certain(kind: str, items: list[Incident]) -> list[Incident]:
     """Return the incidents of an event without upper bounds and brokers' own counts."""
-    own = [one for one in items if not one.metric.endswith(".high")]
+    own = [one for one in items if shipped_meanings().traits_of(one.metric).side != "high"]
     of_partitions = [one for one in own if one.partition is not None]
     return (of_partitions if kind == AVAILABILITY else own) or own or items
 

@@ -187,7 +187,7 @@ def _lost(
 
     Without objectives all groups count. Offsets that expired in unknown time of a group may have no
     row. So the result has that time as well, and no high bound. Without an objective the unknown
-    time of the loss is not known, so there is no high bound either.
+    time of the loss is not known, and the high bound is missing as well.
     """
     unknown = {key[3]: us for key, us in unknown_of(statements, _LOST).items()}
     chosen = [one for one in objectives if one.metric == _LOST]

@@ -1,6 +1,6 @@
 """Recommendations: risky settings of replicas and quotas, and groups near retention.
 
-A list is None if none of its metrics was read. An empty list means that there is no finding.
+A list is None if none of its metrics was read. An empty list is a list without findings.
 """
 
 import math
@@ -62,8 +62,8 @@ class UnusedQuota(NamedTuple):
 class QuotaOf(NamedTuple):
     """The entity that a quota is set for."""
 
-    user: Annotated[str | None, Means("its user; empty: it has none")]
-    client_id: Annotated[str | None, Means("its client id; empty: it has none")]
+    user: Annotated[str | None, Means("its user; empty: without a user")]
+    client_id: Annotated[str | None, Means("its client id; empty: without a client id")]
 
 
 class NearQuota(NamedTuple):

@@ -224,7 +224,7 @@ def min_isr(
             unread=unread_times(gold, COUNTED_BY_BROKER, UNDER_MIN_ISR),
         ),
         of_sources(
-            Controller, sources, ACTIVE, unread=unread_times(gold, ACTIVE, sources=CONTROLLERS)
+            Controller, sources, ACTIVE, unread=unread_times(gold, ACTIVE, roles=CONTROLLERS)
         ),
         time_of_any(gold, (UNDER_MIN_ISR, LEADERLESS), UNAVAILABLE),
     )

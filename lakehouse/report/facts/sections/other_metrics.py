@@ -135,7 +135,8 @@ def own_metrics(
         for name, worst in groupby(gold.with_later(table, rows), itemgetter("metric")):
             metrics.append(_metric(name, level, list(worst), meanings.get(name, ()), seen))
     metrics.sort(key=lambda one: (not one.own, one.metric))
-    return OwnMetrics(metrics, len(others) - len(chosen), _absent(objectives, where, shown))
+    read = {*where, *map(gold.meanings.value_of, where)}
+    return OwnMetrics(metrics, len(others) - len(chosen), _absent(objectives, read, shown))
 
 
 def levels(gold: Gold) -> dict[str, str]:
@@ -148,12 +149,12 @@ def levels(gold: Gold) -> dict[str, str]:
 
 
 def _absent(
-    objectives: Sequence[Objective], where: Mapping[str, str], shown: Collection[str]
+    objectives: Sequence[Objective], read: Collection[str], shown: Collection[str]
 ) -> list[str]:
     """Return metrics of objectives without rows in gold, except metrics of other sections."""
     wanted = {name for one in objectives for name in one.metrics}
-    there = {*where, *(name.removesuffix(".high") for name in where), UNAVAILABLE, COVERAGE}
-    return sorted(name for name in wanted - there if not is_shown(name, shown))
+    missing = wanted - {*read, UNAVAILABLE, COVERAGE}
+    return sorted(name for name in missing if not is_shown(name, shown))
 
 
 def _meanings(gold: Gold) -> dict[str, list[Definition]]:

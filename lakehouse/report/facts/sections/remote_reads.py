@@ -159,7 +159,7 @@ class RemoteReadCounts(NamedTuple):
     wait_ns: Annotated[Known, Means(
         "wait for indexes, nanoseconds", Increase(f"{_INDEX}.wait_time"))]  # fmt: skip
     request_ns: Annotated[Known, Means(
-        "time of all index requests, also of concurrent ones, nanoseconds",
+        "time of all index requests, including concurrent requests, nanoseconds",
         Increase(f"{_INDEX}.request_time"))]  # fmt: skip
 
 

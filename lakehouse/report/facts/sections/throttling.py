@@ -28,7 +28,7 @@ DEFAULT_ENTITY: Final = "<default>"
 """Kafka's text for the default user or client id of a quota."""
 
 Entity = tuple[str | None, str | None]
-"""User and client id of a quota; ``<default>``: those without a quota of their own."""
+"""User and client id of a quota; ``<default>``: all without a quota of their own."""
 
 Quotas = Mapping[Entity, Mapping[str, float | None]]
 """The limits of each entity, by the quota's metric."""

@@ -11,7 +11,7 @@ from lakehouse.core.metrics import COPY_LAG, DELETE_LAG, families
 from lakehouse.core.periods import iso, micros
 from lakehouse.core.spans import overlap
 from lakehouse.core.subjects import with_ends
-from lakehouse.engines.gold_reader import Row, is_same
+from lakehouse.engines.gold_reader import Row, is_one_of, is_same
 from lakehouse.report.facts.fields import Means, duration
 from lakehouse.report.facts.gold import SEEN, Gold
 from lakehouse.report.facts.gold_figures import hidden_spans
@@ -58,9 +58,9 @@ _OF_ONE_TOPIC: Final = (COPY_LAG, DELETE_LAG)
 _OF_ALL_TOPICS: Final = tuple(
     one
     for one in _NAMES
-    if one.split(".")[1] in {"partition", "topic"} and one not in _OF_ONE_TOPIC
+    if metrics.known()[one].level in {"partition", "topic"} and one not in _OF_ONE_TOPIC
 )
-_THROTTLED: Final = "r.metric LIKE '%.throttle_time'"
+_THROTTLED: Final = is_one_of("r.metric", [one.metric for one in metrics.WATCHED_OF["client"]])
 
 
 class Timeline(NamedTuple):

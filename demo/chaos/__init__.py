@@ -1,1 +1,0 @@
-"""Faults done to a real agent's delivery, and an oracle that says what they cost."""

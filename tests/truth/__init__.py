@@ -1,0 +1,1 @@
+"""Reports on clusters whose state is known at every microsecond."""
