@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _INTRODUCTION: Final = """\
 This page lists all metrics that agents scrape, by family. The metrics of a family are scraped
-together, from one kind of source, at one scrape interval. `jmxlake-agent beans` prints the same
+together, from one kind of source, at one scrape interval. `jmxlake-agent metrics` prints the same
 list for the installed version, with your own files. `jmxlake-agent check` reports for each metric
 whether the broker has it, or the reason.
 
