@@ -16,7 +16,7 @@ OWN = (
 """Traits of users' own metrics, as agents deliver them."""
 
 LAKE: Meanings = meanings_of(shipped(), (*shipped_traits(), *OWN))
-"""What the rollup reads in bronze/metric_definitions and bronze/metric_traits."""
+"""Content of bronze/metric_definitions and bronze/metric_traits, as the rollup reads it."""
 
 DESCRIBES = {
     "kafka.topic.partitions": "topic",
@@ -35,10 +35,10 @@ DESCRIBES = {
     "kafka.quota.controller_mutation.rate": "quota",
     "my.topic.tier": "topic",
 }
-"""Subjects of which metrics are attributes."""
+"""Subjects with attributes, by metric."""
 
 POSITIONS = {"kafka.log.start_offset", "kafka.log.end_offset", "my.log.place"}
-"""Places in a log, which nobody adds up."""
+"""Places in a log, without sums."""
 
 OF_REPLICAS = {
     "kafka.log.size",
@@ -50,14 +50,14 @@ OF_REPLICAS = {
     "kafka.log.end_offset",
     "my.disk.used",
 }
-"""Metrics that followers report, too."""
+"""Metrics that followers also report."""
 
 OF_CONTROLLERS = {
     "kafka.client.controller_mutation.rate",
     "kafka.client.controller_mutation.throttle_time",
     "kafka.client.controller_mutation.tokens",
 }
-"""Metrics of clients that controllers report, too."""
+"""Metrics of clients that controllers also report."""
 
 BOUNDS = {
     "kafka.group.non_consumed.low": ("kafka.group.non_consumed", "low"),
