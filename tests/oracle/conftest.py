@@ -54,6 +54,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the lake of the stories, rolled up without Spark: tests of reports read its gold."""
     root = tmp_path_factory.mktemp("stories")
     together(stories.all_stories()).commit(root)
+    _write_traits(root)
     rollup(LocalEngine(lakes.at(str(root))), OBJECTIVES)
     return root
 
