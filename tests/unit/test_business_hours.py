@@ -32,7 +32,7 @@ def told(spans: Sequence[periods.Period]) -> list[str]:
     "name", ["Europe/Atlantis", "", "../../etc/passwd", "Europe", "\x00", "UTC "]
 )
 def test_no_such_zone_is_one_line(name: str):
-    with pytest.raises(PeriodError, match="write one such as Europe/Berlin") as caught:
+    with pytest.raises(PeriodError, match="Use one such as Europe/Berlin") as caught:
         periods.time_zone(name)
     assert "\n" not in str(caught.value)
 
