@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from lakehouse.core.periods import HOUR_US, iso, micros
 from lakehouse.core.spans import union
-from lakehouse.tables.table import standard_text
+from lakehouse.tables.table import texts
 
 _NAMED: Final = re.compile(r"\{(\w+)\}")
 _NUMBERS: Final = itertools.count()
@@ -100,8 +100,3 @@ def within_hours(hours: Sequence[dt.datetime], start: str) -> str:
 def before_date(date: dt.date) -> str:
     """Return the condition for rows of earlier dates."""
     return f"date < '{date}'"
-
-
-def texts(values: Iterable[str]) -> str:
-    """Return a list of string literals."""
-    return f"({', '.join(map(standard_text, values))})"

@@ -16,8 +16,9 @@ import pyarrow as pa
 from lakehouse.core.periods import HOUR_US, micros
 from lakehouse.engines import packets
 from lakehouse.engines.packets import Part
-from lakehouse.engines.relation import Relation, Rows, in_clusters, select, texts, within_hours
+from lakehouse.engines.relation import Relation, Rows, in_clusters, select, within_hours
 from lakehouse.kernel.run_in_duckdb import FLAGS, MOST_OF_A_PIECE, Program
+from lakehouse.tables.table import texts
 
 T = TypeVar("T")
 

@@ -98,11 +98,7 @@ class Confined:
         place = _SCHEME.sub("", self._places[table]).rstrip("/") + "/"
         for file in rows.inputFiles():
             if not _SCHEME.sub("", file).startswith(place):
-                raise TableLogError(
-                    f"{name}: the log refers to {file[:200]!r}, which is not below the table. "
-                    "Find out who wrote that commit, and restore the table from a backup (replace "
-                    "a shallow clone with a deep clone)"
-                )
+                raise TableLogError(f"{name}: {paths.outside(file)}")
         if version is not None:
             self._known.add((table, version))
 

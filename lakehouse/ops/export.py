@@ -16,10 +16,9 @@ from deltalake import DeltaTable
 from lakehouse import tables
 from lakehouse.core.delta_rs import TABLE, query
 from lakehouse.core.periods import Period, micros
-from lakehouse.engines.relation import texts
 from lakehouse.errors import LakehouseError
 from lakehouse.tables import Table
-from lakehouse.tables.table import identifier, standard_text
+from lakehouse.tables.table import identifier, standard_text, texts
 
 # Without Arrow's schema, readers use the Parquet types.
 _OPTIONS: Final = "('format.compression' 'zstd(9)', 'format.skip_arrow_metadata' 'true')"

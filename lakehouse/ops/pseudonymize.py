@@ -16,12 +16,11 @@ from deltalake import CommitProperties, DeltaTable, write_deltalake
 from lakehouse import tables
 from lakehouse.core.delta_rs import TABLE, Location, delta_errors, query
 from lakehouse.engines.delta_tables import row_schema, schema_mode
-from lakehouse.engines.relation import texts
 from lakehouse.errors import TableNotFoundError
 from lakehouse.ops.maintain.actions import Executor
 from lakehouse.tables import Table
 from lakehouse.tables.parquet_layout import writer_properties
-from lakehouse.tables.table import identifier, standard_text
+from lakehouse.tables.table import identifier, standard_text, texts
 
 _AT_ONCE: Final = 500  # sets per commit
 _COMMIT: Final = CommitProperties({"jmxlake": "forget"}, max_commit_retries=100)

@@ -13,11 +13,12 @@ from lakehouse.core.missing_files import MissingFile
 from lakehouse.core.periods import DAY_US, FIRST, HOUR_US, LAST, micros
 from lakehouse.engines.engine import Engine, Remark, ask, in_hours, span_of
 from lakehouse.engines.gold_reader import text
-from lakehouse.engines.relation import Relation, select, texts, united, within_hours
+from lakehouse.engines.relation import Relation, select, united, within_hours
 from lakehouse.errors import EngineError
 from lakehouse.kernel import arrow_types
 from lakehouse.rollup.plan import Plan
 from lakehouse.tables.gold import BEYOND, LOST, MISDATED, TOO_LATE
+from lakehouse.tables.table import texts
 
 REASONS: Final = (TOO_LATE, MISDATED, BEYOND, LOST)
 """Reasons of rows that the rollup sets aside. The kernel does not produce them."""

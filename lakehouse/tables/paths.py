@@ -40,20 +40,22 @@ def below_table(path: str) -> str:
         if (again := _decoded(found)) == found:
             return once
         found = again
-    raise _outside(path)
+    raise outside(path)
 
 
 def _decoded(path: str) -> str:
     try:
         return unquote(path, errors="strict") if "%" in path else path
     except UnicodeDecodeError:
-        raise _outside(path) from None
+        raise outside(path) from None
 
 
-def _outside(path: str) -> PathError:
+def outside(path: str) -> PathError:
+    """Return the error for a path in a log that is not a file below the table."""
     return PathError(
-        f"its log names {path[:200]!r}, which is not a file below the table. Find who wrote that "
-        "commit, and restore the table from a backup (of a shallow clone make a deep one)"
+        f"its log names {path[:200]!r}, which is not a file below the table. Find out who wrote "
+        "that commit, and restore the table from a backup (replace a shallow clone with a deep "
+        "clone)"
     )
 
 

@@ -58,6 +58,11 @@ def standard_text(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
+def texts(values: Iterable[str]) -> str:
+    """Return a list of string literals."""
+    return f"({', '.join(map(standard_text, values))})"
+
+
 @dataclass(frozen=True, slots=True)
 class Table:
     """One Delta table of a lake; ``path`` is relative to the lake's root.
