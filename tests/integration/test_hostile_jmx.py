@@ -54,10 +54,10 @@ BEANS: Final = {
     "Array": REFUSED_CLASS,
     "Huge": _TOO_MUCH,
     "Slow": _TOO_LATE,
-    "Thrower": r"holds HostileJmx\$OwnException, which the agent does not accept",
-    "Exported": r"holds java.rmi.server.UnicastRemoteObject, which",
-    "Stub": r"holds javax.management.remote.rmi.RMIServerImpl_Stub, which",
-    "Proxy": r"holds java.rmi.registry.Registry, which",
+    "Thrower": r"contains HostileJmx\$OwnException, which the agent does not accept",
+    "Exported": r"contains java.rmi.server.UnicastRemoteObject, which",
+    "Stub": r"contains javax.management.remote.rmi.RMIServerImpl_Stub, which",
+    "Proxy": r"contains java.rmi.registry.Registry, which",
     "Quotes": "not a number",
 }
 
