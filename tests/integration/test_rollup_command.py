@@ -86,4 +86,4 @@ def test_impossible_rollup_is_one_line_and_exit_1(empty: Path, tmp_path: Path) -
 def test_bucket_without_s3a_jars_names_the_documentation() -> None:
     run = CliRunner().invoke(main, ["verify", "s3a://observability/kafka"])
     assert run.exit_code == 1
-    assert run.stderr.splitlines()[-1].endswith("the jars of S3A: docs/engines.md, S3")
+    assert run.stderr.splitlines()[-1].endswith("the jars of S3A for a bucket (docs/engines.md)")
