@@ -314,7 +314,7 @@ def test_a_day_without_the_store_is_brought_in_few_commits(
 WRONG: dict[str, tuple[str, dict[str, str]]] = {
     "bucket": ("bucket", {}),
     "key": ("No user exists", {"aws_access_key_id": "somebody-else"}),  # versitygw's own words
-    "secret": ("accept", {"aws_secret_access_key": "wrong-secret-of-forty-letters"}),
+    "secret": ("rejected the credentials", {"aws_secret_access_key": "wrong-secret-of-forty-letters"}),
     "endpoint": ("cannot be reached", {"aws_endpoint": f"http://127.0.0.1:{free_ports(1)[0]}"}),
 }
 
@@ -339,7 +339,7 @@ def test_renewed_credentials_are_used_without_restart(
 ) -> None:
     given = {**options, **WRONG["secret"][1]}
     with host(tmp_path, lake, given) as one:
-        check_refused(one, given, "accept")
+        check_refused(one, given, "rejected the credentials")
         given.update(options)
         one.drain()
         check_once(server, lake, one)
