@@ -131,7 +131,7 @@ test-packaging: $(VENV)/.installed promtool ## Test the packages, each extra in 
 
 .PHONY: lint
 lint: $(VENV)/.installed ## Run ruff, mypy --strict, import rules and the plain-English check, and search for merge markers
-	@! grep -rnE '^(test-upgrade: setup ## Test upgrades of spool, bronze and gold from older versions (b88afb5, 69725c44, 6dfc036f), five minutes; requires the package index
+	@! grep -rnE '^(<<<<<<<|>>>>>>>) ' --exclude-dir='.[a-z]*' .
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check
 	@$(BIN)/mypy
