@@ -314,7 +314,10 @@ def test_a_day_without_the_store_is_brought_in_few_commits(
 WRONG: dict[str, tuple[str, dict[str, str]]] = {
     "bucket": ("bucket", {}),
     "key": ("No user exists", {"aws_access_key_id": "somebody-else"}),  # versitygw's own words
-    "secret": ("rejected the credentials", {"aws_secret_access_key": "wrong-secret-of-forty-letters"}),
+    "secret": (
+        "rejected the credentials",
+        {"aws_secret_access_key": "wrong-secret-of-forty-letters"},
+    ),
     "endpoint": ("cannot be reached", {"aws_endpoint": f"http://127.0.0.1:{free_ports(1)[0]}"}),
 }
 
