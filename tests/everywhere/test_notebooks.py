@@ -214,11 +214,13 @@ def test_an_empty_lake_is_told_step_by_step(spark: SparkSession, tmp_path: Path)
         gold_builder.put(tmp_path, table)
     values = registered(spark, tmp_path, "empty_bronze_2", "empty_gold_2")
     every = [shown(name, spark, values) for name in NAMES]
-    assert all("nothing is rolled up" in trouble(page) and rows is None for page, rows in every)
+    first = "gold has no data. Run jmxlake rollup first"
+    assert all(first in trouble(page) and rows is None for page, rows in every)
 
     gold_builder.progress(tmp_path, periods.instant(0))
     every = [shown(name, spark, values) for name in NAMES]
-    assert all("gold has no data" in trouble(page) and rows is None for page, rows in every)
+    then = "gold has no data. Check that agents deliver"
+    assert all(then in trouble(page) and rows is None for page, rows in every)
 
 
 def test_who_may_not_read_bronze_sees_gold_in_the_tour(
