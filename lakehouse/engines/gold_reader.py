@@ -6,7 +6,7 @@ in ``engines.relation``, with instants in microseconds.
 
 import datetime as dt
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -17,7 +17,7 @@ from lakehouse.core import display
 from lakehouse.core.periods import HOUR_US, Period, instant, last_ended, micros
 from lakehouse.core.subjects import Subject, subject
 from lakehouse.engines.engine import Engine, ask, newest_progress
-from lakehouse.engines.relation import Relation, Rows, select
+from lakehouse.engines.relation import Relation, Rows, select, text
 from lakehouse.errors import PeriodError, TableNotFoundError, TableSchemaError
 from lakehouse.tables.table import HOUR, WINDOW_START
 
@@ -29,8 +29,6 @@ EXACT: Final = "DECIMAL(38,6)"
 _COMBINED: Final = {"sum": "sum", "max": "max", "min": "min", "any": "max"}
 """Aggregation of windows by ``Column.over``; ``mean`` and ``first`` are not aggregated here."""
 
-_SPECIAL: Final = re.compile(r"([\x00-\x1f{}\\])")
-"""Characters that engines read differently."""
 
 _LABEL: Final = re.compile(r"((?:[^\\,=]|\\.)*+)=((?:[^\\,=]|\\.)*+)", re.DOTALL)
 _ESCAPE: Final = re.compile(r"\\(.)", re.DOTALL)
@@ -238,16 +236,6 @@ def before_window(before: str, high: str, seen: str) -> str:
     return f"coalesce(r.{before}, greatest(0, r.{high} - r.{seen}))"
 
 
-def text(value: str) -> str:
-    """Return a text as an SQL expression that is safe for any text."""
-    parts = (
-        f"chr({ord(part)})" if _SPECIAL.fullmatch(part) else "'" + part.replace("'", "''") + "'"
-        for part in _SPECIAL.split(value)
-        if part
-    )
-    return f"({joined})" if "||" in (joined := " || ".join(parts)) else joined or "''"
-
-
 def labels_in(labels: str) -> dict[str, str]:
     """Return the labels of a series from the text in gold/labelled."""
     found: dict[str, str] = {}
@@ -257,12 +245,6 @@ def labels_in(labels: str) -> dict[str, str]:
         key, value = (_ESCAPE.sub(r"\1", part) for part in label.groups())
         found[key], at = value, label.end() + 1
     return found
-
-
-def is_one_of(column: str, values: Iterable[str]) -> str:
-    """Return the condition that a column has one of some texts; false for none."""
-    listed = ", ".join(map(text, values))
-    return f"{column} IN ({listed})" if listed else "false"
 
 
 def is_same(column: str, value: str | None) -> str:

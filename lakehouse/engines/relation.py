@@ -25,6 +25,8 @@ from lakehouse.tables.table import texts
 
 _NAMED: Final = re.compile(r"\{(\w+)\}")
 _NUMBERS: Final = itertools.count()
+_SPECIAL: Final = re.compile(r"([\x00-\x1f{}\\])")
+"""Characters that engines read differently."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,22 @@ def united(relations: Iterable[Relation]) -> Relation:
     """Return the rows of relations that have the same columns in the same order."""
     named = {f"part_{number}": rows for number, rows in enumerate(relations)}
     return select(" UNION ALL ".join(f"SELECT * FROM {{{name}}}" for name in named), **named)
+
+
+def text(value: str) -> str:
+    """Return a text as an SQL expression that is safe for any text."""
+    parts = (
+        f"chr({ord(part)})" if _SPECIAL.fullmatch(part) else "'" + part.replace("'", "''") + "'"
+        for part in _SPECIAL.split(value)
+        if part
+    )
+    return f"({joined})" if "||" in (joined := " || ".join(parts)) else joined or "''"
+
+
+def is_one_of(column: str, values: Iterable[str]) -> str:
+    """Return the condition that a column has one of some texts; false for none."""
+    listed = ", ".join(map(text, values))
+    return f"{column} IN ({listed})" if listed else "false"
 
 
 # Conditions for rows that a commit replaces. Spark and delta-rs have one common notation: string

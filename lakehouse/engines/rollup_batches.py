@@ -16,9 +16,8 @@ import pyarrow as pa
 from lakehouse.core.periods import HOUR_US, micros
 from lakehouse.engines import packets
 from lakehouse.engines.packets import Part
-from lakehouse.engines.relation import Relation, Rows, in_clusters, select, within_hours
+from lakehouse.engines.relation import Relation, Rows, in_clusters, is_one_of, select, within_hours
 from lakehouse.kernel.run_in_duckdb import FLAGS, MOST_OF_A_PIECE, Program
-from lakehouse.tables.table import texts
 
 T = TypeVar("T")
 
@@ -178,7 +177,7 @@ def inputs(
     yield keyed(packets.RUNS, "runs", bronze.runs, _OF_HOURS, _PART, "1")
     yield keyed(packets.SCRAPES, "scrapes", bronze.scrapes, _OF_HOURS, *whole)
     if any(call.parts > 1 for call in batch.calls):
-        which = f"{_OF_HOURS} AND k.parts > 1 AND r.metric IN {texts(program.describing)}"
+        which = f"{_OF_HOURS} AND k.parts > 1 AND {is_one_of('r.metric', program.describing)}"
         yield keyed(packets.DESCRIBED, "runs", bronze.runs, which, *whole)
     yield keyed(packets.SETS, "sets", bronze.sets, _OF_CALLS, *whole)
 

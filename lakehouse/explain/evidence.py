@@ -17,7 +17,8 @@ from lakehouse.core.metrics import (
 from lakehouse.core.periods import Period, iso
 from lakehouse.core.spans import Span, length, overlap
 from lakehouse.core.subjects import SUBJECT_COLUMNS, Subject
-from lakehouse.engines.gold_reader import Row, is_one_of, is_same, text
+from lakehouse.engines.gold_reader import Row, is_same
+from lakehouse.engines.relation import is_one_of, text
 from lakehouse.explain.intervals import Attempt, Total
 from lakehouse.gold import incidents
 from lakehouse.gold.incidents import Incident

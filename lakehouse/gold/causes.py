@@ -12,8 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from lakehouse.core.spans import Span, touching
 from lakehouse.engines.engine import Engine, ask
-from lakehouse.engines.gold_reader import is_one_of
-from lakehouse.engines.relation import Relation
+from lakehouse.engines.relation import Relation, is_one_of
 from lakehouse.gold.events import AVAILABILITY, Event
 from lakehouse.tables import MAX_GAP_INTERVALS
 from lakehouse.tables.source_names import has_role

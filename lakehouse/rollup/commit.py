@@ -10,8 +10,7 @@ import pyarrow as pa
 
 from lakehouse import tables
 from lakehouse.engines.engine import Engine, Staged, ask, in_hours, span_of
-from lakehouse.engines.gold_reader import text
-from lakehouse.engines.relation import Relation, in_clusters, select, united
+from lakehouse.engines.relation import Relation, in_clusters, select, text, united
 from lakehouse.engines.rollup_batches import HourSet
 from lakehouse.errors import LakehouseError, LeaseLostError
 from lakehouse.kernel import arrow_types, run_in_duckdb

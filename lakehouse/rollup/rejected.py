@@ -12,8 +12,7 @@ from lakehouse.core import missing_files
 from lakehouse.core.missing_files import MissingFile
 from lakehouse.core.periods import DAY_US, FIRST, HOUR_US, LAST, micros
 from lakehouse.engines.engine import Engine, Remark, ask, in_hours, span_of
-from lakehouse.engines.gold_reader import text
-from lakehouse.engines.relation import Relation, select, united, within_hours
+from lakehouse.engines.relation import Relation, select, text, united, within_hours
 from lakehouse.errors import EngineError
 from lakehouse.kernel import arrow_types
 from lakehouse.rollup.plan import Plan

@@ -29,8 +29,8 @@ from lakehouse import tables
 from lakehouse.core.metrics import PARTITION_COUNT, UNAVAILABLE, UNDER_MIN_ISR, is_of_partitions
 from lakehouse.core.periods import Period, micros
 from lakehouse.core.subjects import Subject
-from lakehouse.engines.gold_reader import GoldRows, Row, before_window, is_one_of, summed
-from lakehouse.engines.relation import Relation, select
+from lakehouse.engines.gold_reader import GoldRows, Row, before_window, summed
+from lakehouse.engines.relation import Relation, is_one_of, select
 from lakehouse.slo.calendar.maintenance import BEFORE, Exclusions, Maintenance, of
 from lakehouse.slo.sla_statement import Statement, Times
 from lakehouse.tables import Table

@@ -14,8 +14,8 @@ from lakehouse import tables
 from lakehouse.core import periods
 from lakehouse.core.subjects import SUBJECT_COLUMNS
 from lakehouse.engines.engine import Engine
-from lakehouse.engines.gold_reader import Row, text
-from lakehouse.engines.relation import select
+from lakehouse.engines.gold_reader import Row
+from lakehouse.engines.relation import select, text
 from lakehouse.kernel import arrow_types
 from lakehouse.rollup import lease, table_schemas
 from lakehouse.slo.sla_statement import Statement

@@ -13,8 +13,8 @@ from lakehouse import tables
 from lakehouse.core.periods import HOUR_US, Period
 from lakehouse.core.spans import Span
 from lakehouse.core.subjects import SUBJECT_COLUMNS
-from lakehouse.engines.gold_reader import GoldRows, before_window, is_hourly, is_one_of
-from lakehouse.engines.relation import Relation, select
+from lakehouse.engines.gold_reader import GoldRows, before_window, is_hourly
+from lakehouse.engines.relation import Relation, is_one_of, select
 from lakehouse.kernel import arrow_types
 from lakehouse.slo import timeslices
 from lakehouse.slo.burn_rate import BadWindow

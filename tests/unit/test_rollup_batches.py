@@ -8,8 +8,19 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given, strategies as st
 
-from lakehouse.engines.rollup_batches import Batch, Call, ClusterHour, Versions, batches
+from lakehouse.core import metrics
+from lakehouse.engines.relation import select
+from lakehouse.engines.rollup_batches import (
+    Batch,
+    Bronze,
+    Call,
+    ClusterHour,
+    Versions,
+    batches,
+    inputs,
+)
 from lakehouse.engines.spark_engine import most_rows
+from lakehouse.kernel.program import program
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Set
@@ -125,3 +136,16 @@ def test_an_hour_of_a_large_cluster_is_many_tasks_and_shares_its_batch() -> None
     found = batches(rows, rows.keys(), frozenset(), Versions(1, 1, 1), most_rows(64), 64)
     assert len(found) <= 10
     assert all(call.parts == 46 for batch in found for call in batch.calls)
+
+
+@pytest.mark.parametrize("name", ["a\\' OR 1=1 --", "{rows}"])
+def test_described_metric_of_any_name_is_text_in_both_engines(name: str) -> None:
+    """A backslash ends a literal of Spark, and braces name rows of a relation."""
+    (batch,) = made({pair("a", 0): 1_000}, cores=4)
+    assert batch.parts > 1
+    meanings = metrics.Meanings({}, {name: metrics.Traits(describes="topic")})
+    rows = select("SELECT 1")
+    kernel = program(300, BASE, (), meanings)
+    for one in inputs(Bronze(rows, rows, rows), batch, kernel):
+        assert name not in one.sql
+        assert "\\" not in one.sql

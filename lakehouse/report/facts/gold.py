@@ -20,8 +20,8 @@ from lakehouse.core.spans import overlap
 from lakehouse.core.subjects import Subject, expected_us, with_ends
 from lakehouse.engines import gold_reader
 from lakehouse.engines.engine import Engine, ask
-from lakehouse.engines.gold_reader import GoldRows, Row, before_window, is_one_of, is_same, summed
-from lakehouse.engines.relation import Relation, select
+from lakehouse.engines.gold_reader import GoldRows, Row, before_window, is_same, summed
+from lakehouse.engines.relation import Relation, is_one_of, select
 from lakehouse.errors import PeriodError, TableNotFoundError
 from lakehouse.rollup.completeness import Incomplete, incomplete
 from lakehouse.rollup.lake_catalogues import meanings

@@ -22,7 +22,8 @@ from lakehouse import tables
 from lakehouse.core.metrics import families
 from lakehouse.core.periods import HOUR_US
 from lakehouse.core.spans import Span, length, without
-from lakehouse.engines.gold_reader import Row, is_one_of
+from lakehouse.engines.gold_reader import Row
+from lakehouse.engines.relation import is_one_of
 from lakehouse.report.facts.fields import (
     NONE,
     Bounds,

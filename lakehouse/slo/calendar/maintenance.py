@@ -16,8 +16,7 @@ from lakehouse.core.periods import Period, iso, micros
 from lakehouse.core.spans import Span
 from lakehouse.core.subjects import SUBJECT, SUBJECT_COLUMNS, Subject
 from lakehouse.core.yaml_nodes import Node, read
-from lakehouse.engines.gold_reader import is_one_of
-from lakehouse.engines.relation import Relation, select
+from lakehouse.engines.relation import Relation, is_one_of, select
 from lakehouse.errors import MaintenanceFileError
 
 LISTS: Final = {

@@ -29,8 +29,8 @@ from lakehouse.core.objective import Events, Objective
 from lakehouse.core.periods import Period
 from lakehouse.core.spans import Span, union
 from lakehouse.core.subjects import SUBJECT, SUBJECT_COLUMNS
-from lakehouse.engines.gold_reader import EXACT, GoldRows, is_one_of, labels_in, text
-from lakehouse.engines.relation import Relation, select
+from lakehouse.engines.gold_reader import EXACT, GoldRows, labels_in
+from lakehouse.engines.relation import Relation, is_one_of, select, text
 from lakehouse.kernel import arrow_types
 from lakehouse.rollup.lake_catalogues import definitions
 from lakehouse.slo.calendar.maintenance import Exclusions, Maintenance

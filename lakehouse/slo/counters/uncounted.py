@@ -21,7 +21,8 @@ from typing import Final, NamedTuple
 from lakehouse import tables
 from lakehouse.core.periods import HOUR_US, Period
 from lakehouse.core.spans import Span, overlap, union, without
-from lakehouse.engines.gold_reader import GoldRows, Row, is_one_of
+from lakehouse.engines.gold_reader import GoldRows, Row
+from lakehouse.engines.relation import is_one_of
 from lakehouse.errors import TableNotFoundError
 from lakehouse.slo.sla_statement import Lifetime
 from lakehouse.tables.bronze import MAX_GAP_INTERVALS

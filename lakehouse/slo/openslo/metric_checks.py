@@ -8,7 +8,8 @@ from lakehouse.core.metrics import UNAVAILABLE, Known, known
 from lakehouse.core.objective import NAMES, Objective
 from lakehouse.core.yaml_nodes import Node
 from lakehouse.engines.engine import Engine, ask
-from lakehouse.engines.gold_reader import is_one_of, labels_in
+from lakehouse.engines.gold_reader import labels_in
+from lakehouse.engines.relation import is_one_of
 from lakehouse.errors import TableNotFoundError
 from lakehouse.rollup.lake_catalogues import meanings
 from lakehouse.slo.openslo.objective_files import FileObject

@@ -14,7 +14,8 @@ from lakehouse.core.periods import DAY_US, Period
 from lakehouse.core.spans import Span, overlap, union, without
 from lakehouse.core.subjects import with_ends
 from lakehouse.engines.engine import ask
-from lakehouse.engines.gold_reader import is_hourly, is_one_of
+from lakehouse.engines.gold_reader import is_hourly
+from lakehouse.engines.relation import is_one_of
 from lakehouse.errors import PeriodError
 from lakehouse.gold import causes, events as grouping, incidents
 from lakehouse.gold.causes import CHANGES, Away, Change, Judged

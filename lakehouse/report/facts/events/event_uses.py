@@ -18,7 +18,8 @@ from lakehouse.core.periods import HOUR_US, Period
 from lakehouse.core.spans import Span, length, overlap, union
 from lakehouse.core.subjects import SUBJECT, SUBJECT_COLUMNS
 from lakehouse.engines.engine import ask
-from lakehouse.engines.gold_reader import is_hourly, is_one_of
+from lakehouse.engines.gold_reader import is_hourly
+from lakehouse.engines.relation import is_one_of
 from lakehouse.gold.events import AVAILABILITY, NEVER, OTHER, SYMPTOM, Key, kind_of
 from lakehouse.gold.incidents import Incident
 from lakehouse.report.facts.events.event_records import Size

@@ -16,8 +16,8 @@ from lakehouse.core.objective import Objective
 from lakehouse.core.periods import Period
 from lakehouse.core.spans import Span
 from lakehouse.core.subjects import SUBJECT_COLUMNS, with_names
-from lakehouse.engines.gold_reader import is_same, text
-from lakehouse.engines.relation import select
+from lakehouse.engines.gold_reader import is_same
+from lakehouse.engines.relation import select, text
 from lakehouse.report.facts.fields import Bounds, Means, Named, names_of, to_json
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.objectives.budget import Status, observed_percent, or_no_data, verdict

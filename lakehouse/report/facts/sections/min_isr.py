@@ -14,7 +14,8 @@ from lakehouse import tables
 from lakehouse.core.metrics import LEADERLESS, PARTITION_COUNT, UNAVAILABLE, UNDER_MIN_ISR
 from lakehouse.core.periods import iso, micros
 from lakehouse.core.spans import length
-from lakehouse.engines.gold_reader import Row, is_one_of
+from lakehouse.engines.gold_reader import Row
+from lakehouse.engines.relation import is_one_of
 from lakehouse.gold import incidents
 from lakehouse.report.evidence import Check, Question, Rows
 from lakehouse.report.facts.fields import (

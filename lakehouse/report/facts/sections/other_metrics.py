@@ -14,7 +14,8 @@ from lakehouse import tables
 from lakehouse.core import subjects
 from lakehouse.core.metrics import COVERAGE, UNAVAILABLE, Definition, known, shipped
 from lakehouse.core.objective import Objective
-from lakehouse.engines.gold_reader import Row, is_one_of, summed, text
+from lakehouse.engines.gold_reader import Row, summed
+from lakehouse.engines.relation import is_one_of, text
 from lakehouse.report.facts.fields import (
     CLIENT_ID,
     GROUP,

@@ -7,7 +7,8 @@ from typing import Annotated, Final, NamedTuple
 from lakehouse import tables
 from lakehouse.core.metrics import COPY_LAG, DELETE_LAG, families
 from lakehouse.core.periods import Period
-from lakehouse.engines.gold_reader import EXACT, is_one_of
+from lakehouse.engines.gold_reader import EXACT
+from lakehouse.engines.relation import is_one_of
 from lakehouse.report.evidence import Question, Rows
 from lakehouse.report.facts.fields import (
     PARTITION,

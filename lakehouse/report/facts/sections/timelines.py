@@ -11,7 +11,8 @@ from lakehouse.core.metrics import COPY_LAG, DELETE_LAG, families
 from lakehouse.core.periods import iso, micros
 from lakehouse.core.spans import overlap
 from lakehouse.core.subjects import with_ends
-from lakehouse.engines.gold_reader import Row, is_one_of, is_same
+from lakehouse.engines.gold_reader import Row, is_same
+from lakehouse.engines.relation import is_one_of
 from lakehouse.report.facts.fields import Means, duration
 from lakehouse.report.facts.gold import SEEN, Gold
 from lakehouse.report.facts.gold_figures import hidden_spans
