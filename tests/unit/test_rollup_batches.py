@@ -140,7 +140,7 @@ def test_an_hour_of_a_large_cluster_is_many_tasks_and_shares_its_batch() -> None
 
 @pytest.mark.parametrize("name", ["a\\' OR 1=1 --", "{rows}"])
 def test_described_metric_of_any_name_is_text_in_both_engines(name: str) -> None:
-    """A backslash ends a literal of Spark, and braces name rows of a relation."""
+    """Spark escapes with a backslash, and a relation has its sources in braces."""
     (batch,) = made({pair("a", 0): 1_000}, cores=4)
     assert batch.parts > 1
     meanings = metrics.Meanings({}, {name: metrics.Traits(describes="topic")})
