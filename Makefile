@@ -102,6 +102,10 @@ test-versions: setup ## Test brokers of six Kafka releases over JMX and an expor
 	@$(BIN)/pytest -m versions tests/integration
 	@exec $(BIN)/python -m tests.versions
 
+.PHONY: test-seeds
+test-seeds: setup ## Test each item of the five KIPs and compare figures with known truth on real brokers; BENCH="--only NAME"
+	@exec $(BIN)/python -m tests.seeds $(BENCH)
+
 .PHONY: test-deploy
 test-deploy: setup ## Test bundle, .deb, units, Ansible and Kubernetes on a real systemd; requires the package index
 	$(call need,qemu-aarch64-static,qemu-user-static)
