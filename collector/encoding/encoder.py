@@ -13,7 +13,6 @@ from collector.catalogue.entries import Delays
 from collector.encoding.attempts import AttemptSpan
 from collector.encoding.closed_runs import Ledger, Run, fold
 from collector.encoding.counter import AnswerSpan, CounterTrack
-from collector.encoding.exact_family import ExactFamily
 from collector.encoding.expired_offsets import (
     HIGH,
     LOW,
@@ -22,8 +21,7 @@ from collector.encoding.expired_offsets import (
     increases,
     series_of,
 )
-from collector.encoding.family import FamilyTrack
-from collector.encoding.polled_family import PolledFamily
+from collector.encoding.family import ExactFamily, FamilyTrack, PolledFamily
 from collector.model import Answer, Event, Identity, Scrape, Series
 
 _HELD_WINDOWS: Final = 12  # of an exact history that arrives at once, before some are closed

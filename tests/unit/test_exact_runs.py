@@ -12,7 +12,7 @@ from hypothesis import given, settings, strategies as st
 from collector.agent import plan
 from collector.config import loader
 from collector.encoding.encoder import Encoder, SealedRows
-from collector.encoding.exact_family import HOLD_US
+from collector.encoding.family import HOLD_US
 from collector.model import Answer, Identity, Moment, Notice, Reading, Scrape, Series
 from collector.sources.metadata_log.history import expand
 from collector.spool import journal
