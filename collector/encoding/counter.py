@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from collector.encoding.closed_runs import Ledger, Piece
+from collector.encoding.bronze_rows import Ledger, Piece
 from collector.model import Reading, Series
 from lakehouse.tables import FLAG_GAP, FLAG_INCREASE
 

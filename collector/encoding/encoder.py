@@ -5,13 +5,13 @@ nothing can change it. State is plain data, so that the spool can store it.
 """
 
 from collections.abc import Callable
-from typing import Final, NamedTuple, Self
+from typing import Final, Self
 
 import msgspec
 
 from collector.catalogue.entries import Delays
 from collector.encoding.attempts import AttemptSpan
-from collector.encoding.closed_runs import Ledger, Run, fold
+from collector.encoding.bronze_rows import Ledger, SealedRows, fold
 from collector.encoding.counter import AnswerSpan, CounterTrack
 from collector.encoding.expired_offsets import (
     HIGH,
@@ -27,14 +27,6 @@ from collector.model import Answer, Event, Identity, Scrape, Series
 _HELD_WINDOWS: Final = 12  # of an exact history that arrives at once, before some are closed
 _NEVER_US: Final = 1 << 62
 _MOST_SPANS: Final = 16  # stored clock steps
-
-
-class SealedRows(NamedTuple):
-    """Final rows that leave the encoder: runs, scrape log, events."""
-
-    runs: list[Run]
-    accounts: list[AttemptSpan]
-    events: list[Event]
 
 
 class Encoder(msgspec.Struct):

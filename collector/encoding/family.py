@@ -15,7 +15,7 @@ import msgspec
 
 from collector.catalogue.entries import Delays
 from collector.encoding.attempts import AttemptSpan, AttemptTrack
-from collector.encoding.closed_runs import Ledger, Piece
+from collector.encoding.bronze_rows import Ledger, Piece
 from collector.encoding.counter import CounterTrack
 from collector.encoding.expired_offsets import HIGH, LOW
 from collector.encoding.gauge import GaugeTrack

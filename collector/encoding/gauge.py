@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from collector.catalogue.entries import Delays
-from collector.encoding.closed_runs import Ledger, Piece
+from collector.encoding.bronze_rows import Ledger, Piece
 from collector.model import Reading, Series
 from lakehouse.tables import FLAG_NEXT_POSITIVE, FLAG_PREVIOUS_POSITIVE
 
