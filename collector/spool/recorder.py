@@ -16,9 +16,9 @@ from collector.encoding.bronze_rows import Row
 from collector.errors import SpoolError
 from collector.model import Event, Scrape, Series
 from collector.spool import journal
-from collector.spool.batch_tables import Dropped
 from collector.spool.source_states import DelaysOf, Encoders, Scope, Sealed, Sources, SourceStates
 from collector.spool.spool import Spool
+from collector.spool.spool_file import Dropped
 from lakehouse.tables.error_text import unexpected
 
 _EVENTS: Final = 1_000  # that wait while the spool cannot be written

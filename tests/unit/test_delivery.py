@@ -40,7 +40,7 @@ from lakehouse import tables
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from collector.spool.batch_tables import Dropped
+    from collector.spool.spool_file import Dropped
 
 MIB = 1 << 20
 
