@@ -16,7 +16,7 @@ from urllib.parse import SplitResult, urlsplit
 import msgspec
 from msgspec.structs import replace
 
-from collector.agent import open_sources
+from collector.agent import plan
 from collector.config.schema import Config
 from collector.errors import JmxlakeError, SettingError
 from collector.sources.admin.source import AdminSource
@@ -98,14 +98,14 @@ class Discovery:
         """Return node IDs and hosts of the sources of one entry."""
         known = self._known.get(_key(entry), {})
         if entry.node == EVERY:
-            self._admin = self._admin or open_sources.open_admin(config)
+            self._admin = self._admin or plan.open_admin(config)
             self._admin.identify()
             cluster = self._admin.cluster()
             self._live |= cluster.hosts
             return dict(cluster.hosts if cluster.with_fenced else self._live)
         if known:
             return known
-        with closing(open_sources.open_transport(replace(config, source=entry))) as source:
+        with closing(plan.open_transport(replace(config, source=entry))) as source:
             return {int(source.identify().node): ""}
 
 

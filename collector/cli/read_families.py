@@ -10,7 +10,6 @@ from msgspec.structs import replace as replace_struct
 
 from collector.agent import plan
 from collector.agent.discovery import Discovery
-from collector.agent.open_sources import open_sources
 from collector.agent.plan import Task
 from collector.agent.scrape_attempt import Scraper
 from collector.catalogue import Catalogue, Family
@@ -114,7 +113,7 @@ def _report_of(source: str, report: Report, step: Step) -> None:
 
 
 def _read_source(config: Config, loaded: Catalogue, report: Report) -> list[Read]:
-    name, sources = config.source.name, open_sources(config)
+    name, sources = config.source.name, plan.open_sources(config)
     held = plan.held_uploads(config, sources)
     scrapers = {
         (name, via): Scraper(one, SystemClock(), name=name, held=held)

@@ -86,7 +86,7 @@ def run(path: Path, *, as_json: bool, log_level: str, windows: int | None, new_l
 
 
 def _run(path: Path, config: Config, windows: int | None, *, as_json: bool, new_lake: bool) -> None:
-    from collector.agent import open_sources, plan
+    from collector.agent import plan
     from collector.agent.agent import Agent
     from collector.agent.discovery import Discovery
     from collector.agent.reload import Reload
@@ -107,7 +107,7 @@ def _run(path: Path, config: Config, windows: int | None, *, as_json: bool, new_
         discovery = Discovery(spool.recall(_FOUND), partial(spool.remember, _FOUND))
         found, delays = discovery.found(config), plan.delays(config, catalogue)
         recorder = Recorder(spool, plan.sources(found), config.window.us, delays, catalogue.hash)
-        open_sources.start(config, crash_reports.option(spool_path))
+        plan.start_java(config, crash_reports.option(spool_path))
         scrapers = plan.scrapers(found, recorder.recorded_until_us)
         if windows is not None:
             dry = DryRun(spool, config.window.us, windows, stop)
