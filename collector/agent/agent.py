@@ -8,11 +8,10 @@ from functools import partial
 from types import MappingProxyType
 from typing import Final
 
-from collector.agent.coarsening import Limiter
 from collector.agent.discovery import LOOK_US
 from collector.agent.plan import Plan, Task, changes
 from collector.agent.reload import Reload
-from collector.agent.schedule import Schedule
+from collector.agent.schedule import Limiter, Schedule
 from collector.agent.scrape_attempt import skipped
 from collector.clock import Clock, StepDetector
 from collector.config.schema import Limits
