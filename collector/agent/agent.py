@@ -23,8 +23,8 @@ from collector.sources.metadata_log.history import expand
 from collector.spool.recorder import Recorder
 from collector.telemetry import logs, memory
 from collector.telemetry.agent_stats import AgentStats, Read
+from collector.telemetry.health import BEAT_SECONDS, Service
 from collector.telemetry.live_metrics import Live
-from collector.telemetry.sd_notify import BEAT_SECONDS, Service
 from lakehouse.tables.error_text import UNEXPECTED, unexpected
 
 _JOBS: Final = ("start", "discovery", "seal", "delivery", "clock", "limits", "reload")

@@ -114,7 +114,7 @@ def _spool(config: Config) -> str:
 def _health(config: Config, spool: str) -> str:
     """Listen on the health address, unless a running agent uses it."""
     from collector.telemetry.agent_stats import AgentStats
-    from collector.telemetry.health_server import HealthServer
+    from collector.telemetry.health import HealthServer
 
     host, port = config.health.host, config.health.port
     if not port:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collector.config.schema import Config
     from collector.spool.recorder import Recorder
     from collector.spool.spool import Spool
-    from collector.telemetry.health_server import HealthServer
+    from collector.telemetry.health import HealthServer
 
 _FOUND = "sources"
 Handler = Callable[..., object] | signal.Handlers
@@ -170,7 +170,7 @@ def _about(config: Config, catalogue: str) -> dict[str, str]:
 
 def _serve_health(config: Config, agent: Agent, spool: Spool, recorder: Recorder) -> HealthServer:
     from collector.telemetry.agent_stats import Measured
-    from collector.telemetry.health_server import HealthServer
+    from collector.telemetry.health import HealthServer
 
     stats = agent.stats
     stats.registry.register(Measured(stats, spool, recorder, time.time()))
