@@ -143,12 +143,12 @@ def _apart(config: Config, folder: Path) -> Config:
 
 
 def _handle_signals(stop: threading.Event, reload: Reload, spool: Path) -> None:
-    from collector.telemetry import thread_dump
+    from collector.telemetry import logs
 
-    file = thread_dump.file_beside(spool)
+    file = logs.threads_file(spool)
     _on_signals([signal.SIGTERM, signal.SIGINT], deferred(stop.set))
     _on_signals([signal.SIGHUP], reload.want)
-    _on_signals([signal.SIGUSR1], deferred(lambda: thread_dump.write(file)))
+    _on_signals([signal.SIGUSR1], deferred(lambda: logs.write_threads(file)))
 
 
 def _about(config: Config, catalogue: str) -> dict[str, str]:

@@ -125,9 +125,9 @@ def _beside(spool: Path) -> str:
 
 def _threads(spool: Path) -> str:
     """Return the thread stacks that the running agent writes at SIGUSR1."""
-    from collector.telemetry import thread_dump
+    from collector.telemetry import logs
 
-    file, asked = thread_dump.file_beside(spool), time.time() - _COARSE
+    file, asked = logs.threads_file(spool), time.time() - _COARSE
     try:
         holder = _holder(spool.with_name(f"{spool.name}.lock"))
         os.kill(holder, signal.SIGUSR1)
