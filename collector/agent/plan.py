@@ -15,7 +15,7 @@ from collector.agent.scrape_attempt import Scraper
 from collector.catalogue import Catalogue, Family, load
 from collector.catalogue.entries import Delays
 from collector.clock import SystemClock
-from collector.config import checks
+from collector.config import loader
 from collector.config.schema import Config, FamilySettings
 from collector.errors import SettingError
 from collector.model import Source
@@ -198,7 +198,7 @@ def _check_window(config: Config, family: Family, interval_us: int) -> None:
     needed_us = round(interval_us * MAX_GAP_INTERVALS)
     if needed_us >= config.window.us:
         key = f"families.{family.name}.interval"
-        why = f"{checks.WINDOW_RULES} ({family.name} has {interval_us / 1e6:g} s)"
+        why = f"{loader.WINDOW_RULES} ({family.name} has {interval_us / 1e6:g} s)"
         advice = f"make it longer than {needed_us / 1e6:g} s, or lower {key}"
         raise SettingError("window", f"{why}: {advice}", (key,))
 

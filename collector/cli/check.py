@@ -58,7 +58,7 @@ def check(path: Path, *, as_json: bool, accept_lake: bool, offline: bool) -> Non
     def work(config: Config) -> None:
         from collector.agent import plan
         from collector.cli.read_families import found, read_all
-        from collector.config import checks
+        from collector.config import loader
 
         wrong = 0
 
@@ -72,7 +72,7 @@ def check(path: Path, *, as_json: bool, accept_lake: bool, offline: bool) -> Non
             family.name for source in config.each() for family, _ in plan.families(source, loaded)
         }
         say(Step("configuration", str(path), ok=True))
-        for warning in checks.warnings(config):
+        for warning in loader.warnings(config):
             say(Step("warning", warning, ok=True))
         say(Step("catalogue", f"{loaded.hash}, {len(names)} families are enabled", ok=True))
         if offline:
