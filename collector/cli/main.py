@@ -1,9 +1,10 @@
-"""``jmxlake-agent``: the command group of the agent.
+"""``jmxlake-agent``: the command group of the agent, and the commands that print files for editing.
 
 Exit codes: 0 success, 1 an error with its reason in one line, 2 wrong usage, 78 wrong
 configuration.
 """
 
+from pathlib import Path
 from typing import Final
 
 import click
@@ -14,7 +15,6 @@ from collector.cli.import_prometheus import import_
 from collector.cli.metrics import metrics
 from collector.cli.run import run
 from collector.cli.scrape import scrape
-from collector.cli.shipped_files import config, systemd_unit
 from collector.cli.support_bundle import support_bundle
 from collector.cli.top.command import top
 
@@ -53,6 +53,44 @@ def completion(context: click.Context, shell: str) -> None:
 
     program = context.find_root().command
     shell_complete(program, {}, "jmxlake-agent", "_JMXLAKE_AGENT_COMPLETE", f"{shell}_source")
+
+
+@click.command
+def config() -> None:
+    """Print the reference configuration with all keys.
+
+    Each key has its default value.
+    """
+    click.echo(_shipped("agent.yaml"), nl=False)
+
+
+@click.command("systemd-unit")
+@click.option("--template", is_flag=True, help="Print a template unit for several agents per host.")
+def systemd_unit(*, template: bool) -> None:
+    """Print the systemd unit.
+
+    For several agents per host, write the output of jmxlake-agent systemd-unit --template to
+    /etc/systemd/system/jmxlake-agent@.service. The unit jmxlake-agent@NAME then reads
+    /etc/jmxlake/NAME.yaml and stores its spool in /var/lib/jmxlake/NAME.db. Each agent needs its
+    own health.port.
+    """
+    text = _shipped("systemd/jmxlake-agent.service")
+    if template:
+        spool = "Environment=JMXLAKE_AGENT__SPOOL__PATH=/var/lib/jmxlake/%i.db\n"
+        text = text.replace("/etc/jmxlake/agent.", "/etc/jmxlake/%i.")
+        text = text.replace("enable --now jmxlake-agent", "enable --now jmxlake-agent@NAME")
+        text = text.replace("reload jmxlake-agent`", "reload jmxlake-agent@NAME`")
+        text = text.replace("EnvironmentFile=", f"{spool}EnvironmentFile=")
+    click.echo(text, nl=False)
+
+
+def _shipped(name: str) -> str:
+    """Return a file of deploy/ from the checkout, or from the installed package."""
+    import sysconfig
+
+    checkout = Path(__file__).parents[2] / "deploy"
+    installed = Path(sysconfig.get_path("data")) / "share" / "jmxlake"
+    return ((checkout if checkout.is_dir() else installed) / name).read_text("utf-8")
 
 
 for _command in (
