@@ -16,7 +16,7 @@ from collector.cli.metrics import metrics
 from collector.cli.run import run
 from collector.cli.scrape import scrape
 from collector.cli.support_bundle import support_bundle
-from collector.cli.top.command import top
+from collector.cli.top import top
 
 _SECTIONS: Final = {
     "Run": ("run", "top"),

@@ -18,7 +18,7 @@ from collector.errors import SourceError
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from collector.cli.top.symptoms import Board
+    from collector.cli.symptoms import Board
     from collector.config.schema import Config
 
 _PIPE_WIDTH = 160
@@ -45,7 +45,7 @@ def top(path: Path, times: int | None) -> None:
     from collector.agent import plan
     from collector.agent.schedule import Schedule
     from collector.cli.read_families import found
-    from collector.cli.top.symptoms import Board
+    from collector.cli.symptoms import Board
 
     def work(config: Config) -> None:
         # MBeans show the present. The metadata log is a history and can be far behind.
@@ -75,7 +75,7 @@ def top(path: Path, times: int | None) -> None:
 
 
 def _look(board: Board, name: str, width: int, height: int) -> RenderableType:
-    from collector.cli.top.view import view
+    from collector.cli.symptoms import view
 
     now = time.monotonic()
     state = board.state(now)
@@ -111,7 +111,7 @@ def _live(look: Callable[[int, int], RenderableType]) -> None:
 def _print(board: Board, name: str, times: int, interval: float) -> None:
     """Print after every family was scraped, and then every ``interval`` seconds."""
     from collector.cli.format import show
-    from collector.cli.top.symptoms import NOT_YET
+    from collector.cli.symptoms import NOT_YET
 
     while any(family.why == NOT_YET for family in board.state(time.monotonic()).unknown):
         time.sleep(0.05)
