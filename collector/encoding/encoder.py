@@ -12,7 +12,6 @@ import msgspec
 from collector.catalogue.entries import Delays
 from collector.encoding.attempts import AttemptSpan
 from collector.encoding.bronze_rows import Ledger, SealedRows, fold
-from collector.encoding.counter import AnswerSpan, CounterTrack
 from collector.encoding.expired_offsets import (
     HIGH,
     LOW,
@@ -22,6 +21,7 @@ from collector.encoding.expired_offsets import (
     series_of,
 )
 from collector.encoding.family import ExactFamily, FamilyTrack, PolledFamily
+from collector.encoding.metric_tracks import AnswerSpan, CounterTrack
 from collector.model import Answer, Event, Identity, Scrape, Series
 
 _HELD_WINDOWS: Final = 12  # of an exact history that arrives at once, before some are closed

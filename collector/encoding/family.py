@@ -16,9 +16,8 @@ import msgspec
 from collector.catalogue.entries import Delays
 from collector.encoding.attempts import AttemptSpan, AttemptTrack
 from collector.encoding.bronze_rows import Ledger, Piece
-from collector.encoding.counter import CounterTrack
 from collector.encoding.expired_offsets import HIGH, LOW
-from collector.encoding.gauge import GaugeTrack
+from collector.encoding.metric_tracks import CounterTrack, GaugeTrack
 from collector.model import Reading, Scrape
 
 _NEVER_US: Final = 1 << 62
