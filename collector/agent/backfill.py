@@ -16,7 +16,7 @@ from collector.agent.scrape_attempt import Scraper
 from collector.config.schema import Config
 from collector.delivery.bronze_table import BronzeTable
 from collector.delivery.delivery import Delivery
-from collector.delivery.storage_options import of_lake
+from collector.delivery.store import of_lake
 from collector.errors import SourceError
 from collector.model import Notice, Scrape, Series
 from collector.sources.prometheus.api import PrometheusApi

@@ -194,8 +194,7 @@ def _accept(config: Config) -> None:
 
 def _lake(config: Config) -> str:
     from collector.delivery.delivery import Delivery
-    from collector.delivery.error_messages import scrubbed
-    from collector.delivery.storage_options import of_lake
+    from collector.delivery.store import of_lake, scrubbed
     from collector.spool.spool import Spool
 
     with TemporaryDirectory() as folder, Spool(Path(folder) / "spool.db", 1) as spool:

@@ -152,7 +152,7 @@ def _import(
     from collector.agent import plan
     from collector.agent.backfill import Past, seen
     from collector.delivery.delivery import Delivery
-    from collector.delivery.storage_options import of_lake
+    from collector.delivery.store import of_lake
     from collector.sources.base.identity import Expected
     from collector.sources.prometheus.history import PastSource
     from collector.spool.recorder import Recorder

@@ -115,7 +115,7 @@ def _run(path: Path, config: Config, windows: int | None, *, as_json: bool, new_
         interval_us, tasks = config.lake.commit_interval.us, plan.tasks(found, catalogue, scrapers)
         phase = phase_us(spool.agent, interval_us)
         from collector.delivery.delivery import Delivery  # delta-rs is loaded after the JVM
-        from collector.delivery.storage_options import of_lake
+        from collector.delivery.store import of_lake
 
         lake, in_force = config.lake, lambda: reload.catalogue
         to_lake = dry or Delivery(lake.path, of_lake(lake), spool, recorder, in_force)
@@ -155,7 +155,7 @@ def _about(config: Config, catalogue: str) -> dict[str, str]:
     from importlib.metadata import version
 
     from collector.config.loader import fingerprint
-    from collector.delivery.error_messages import scrubbed
+    from collector.delivery.store import scrubbed
 
     host, port = config.health.host, config.health.port
     return {

@@ -86,7 +86,7 @@ def _configuration(config: Config) -> str:
 
 
 def _without_secrets(value: Any) -> Any:
-    from collector.delivery.error_messages import scrubbed
+    from collector.delivery.store import scrubbed
 
     if isinstance(value, dict):
         return {key: _without_secrets(below) for key, below in value.items()}

@@ -17,7 +17,7 @@ from collector.agent import plan
 from collector.cli.main import main
 from collector.config import loader
 from collector.config.schema import Config, Lake
-from collector.delivery.storage_options import from_file
+from collector.delivery.store import from_file
 from collector.errors import ConfigError, SettingError
 from collector.settings import Duration, Section
 from collector.sources.java import jvm
