@@ -8,9 +8,8 @@ from functools import partial
 from types import MappingProxyType
 from typing import Final
 
-from collector.agent.discovery import LOOK_US
 from collector.agent.plan import Plan, Task, changes
-from collector.agent.reload import Reload
+from collector.agent.reload import LOOK_US, Reload
 from collector.agent.schedule import Limiter, Schedule
 from collector.agent.scrape_attempt import skipped
 from collector.clock import Clock, StepDetector

@@ -9,8 +9,8 @@ from typing import Final, NamedTuple
 from msgspec.structs import replace as replace_struct
 
 from collector.agent import plan
-from collector.agent.discovery import Discovery
 from collector.agent.plan import Task
+from collector.agent.reload import Discovery
 from collector.agent.scrape_attempt import Scraper
 from collector.catalogue import Catalogue, Family
 from collector.catalogue.entries import Delays

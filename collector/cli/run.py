@@ -88,8 +88,7 @@ def run(path: Path, *, as_json: bool, log_level: str, windows: int | None, new_l
 def _run(path: Path, config: Config, windows: int | None, *, as_json: bool, new_lake: bool) -> None:
     from collector.agent import plan
     from collector.agent.agent import Agent
-    from collector.agent.discovery import Discovery
-    from collector.agent.reload import Reload
+    from collector.agent.reload import Discovery, Reload
     from collector.agent.schedule import phase_us
     from collector.clock import SystemClock
     from collector.spool.recorder import Recorder

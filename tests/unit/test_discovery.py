@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from collector.agent import plan
-from collector.agent.discovery import Discovery
+from collector.agent.reload import Discovery
 from collector.cli import support_bundle
 from collector.config.loader import parse
 from collector.errors import ConfigError, SettingError, SourceTimeoutError

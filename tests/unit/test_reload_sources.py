@@ -8,8 +8,7 @@ import pytest
 import yaml
 
 from collector.agent import plan
-from collector.agent.discovery import Discovery
-from collector.agent.reload import Reload
+from collector.agent.reload import Discovery, Reload
 from collector.config.loader import load
 from collector.errors import ConfigError
 from collector.model import Identity
