@@ -20,13 +20,7 @@ from collector.delivery.store import of_lake
 from collector.errors import SourceError
 from collector.model import Notice, Scrape, Series
 from collector.sources.prometheus.api import PrometheusApi
-from collector.sources.prometheus.history import (
-    NO_PAGE,
-    PastSource,
-    Scrapes,
-    Span,
-    scrapes,
-)
+from collector.sources.prometheus.history import NO_PAGE, PastSource, Scrapes, Span, scrapes
 from collector.spool.recorder import Recorder
 from collector.spool.spool import Spool
 from lakehouse import tables

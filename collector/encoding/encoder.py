@@ -12,14 +12,7 @@ import msgspec
 from collector.catalogue.entries import Delays
 from collector.encoding.attempts import AttemptSpan
 from collector.encoding.bronze_rows import Ledger, SealedRows, fold
-from collector.encoding.expired_offsets import (
-    HIGH,
-    LOW,
-    NonConsumed,
-    add_up,
-    increases,
-    series_of,
-)
+from collector.encoding.expired_offsets import HIGH, LOW, NonConsumed, add_up, increases, series_of
 from collector.encoding.family import ExactFamily, FamilyTrack, PolledFamily
 from collector.encoding.metric_tracks import AnswerSpan, CounterTrack
 from collector.model import Answer, Event, Identity, Scrape, Series

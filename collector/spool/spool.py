@@ -9,14 +9,7 @@ import os
 import shutil
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import (
-    AbstractContextManager,
-    ExitStack,
-    closing,
-    contextmanager,
-    nullcontext,
-    suppress,
-)
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final, NamedTuple
@@ -387,7 +380,8 @@ def _files(path: Path) -> list[Path]:
 def _unlocked(path: Path) -> Iterator[None]:
     """Lock an existing spool for a moment."""
     lock = Path(f"{path}.lock")
-    with lock.open("rb+") if lock.exists() else nullcontext() as file:
+    with ExitStack() as opened:
+        file = opened.enter_context(lock.open("rb+")) if lock.exists() else None
         try:
             if file is not None:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
