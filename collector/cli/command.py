@@ -13,7 +13,7 @@ import click
 
 from collector.errors import ConfigError, JmxlakeError, SettingError, extra
 from lakehouse.tables import error_text
-from lakehouse.tables.command_group import SectionedGroup
+from lakehouse.tables.command_group import LazyGroup
 from lakehouse.tables.error_text import printable
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Step(NamedTuple):
     ok: bool
 
 
-class OneLineErrorGroup(SectionedGroup):
+class OneLineErrorGroup(LazyGroup):
     """A group whose commands print every error as one line."""
 
     def invoke(self, ctx: click.Context) -> Any:

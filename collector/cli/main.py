@@ -4,26 +4,36 @@ Exit codes: 0 success, 1 an error with its reason in one line, 2 wrong usage, 78
 configuration.
 """
 
+import sysconfig
 from pathlib import Path
 from typing import Final
 
 import click
+from click.shell_completion import shell_complete
 
-from collector.cli.check import check
 from collector.cli.command import OneLineErrorGroup
-from collector.cli.import_prometheus import import_
-from collector.cli.metrics import metrics
-from collector.cli.run import run
-from collector.cli.scrape import scrape
-from collector.cli.support_bundle import support_bundle
-from collector.cli.top import top
 
-_SECTIONS: Final = {
-    "Run": ("run", "top"),
-    "Set up": ("config", "check", "scrape", "systemd-unit", "completion"),
-    "Inspect": ("metrics", "support-bundle"),
-    "Import": ("import",),
+_COMMANDS: Final = {
+    "Run": {
+        "run": ("run", "Scrape on schedule until SIGTERM or Ctrl-C."),
+        "top": ("top", "Show current problems, worst first."),
+    },
+    "Set up": {
+        "config": ("main", "Print the reference configuration with all keys."),
+        "check": ("check", "Test all connections and print failures with fixes."),
+        "scrape": ("scrape", "Scrape once and print non-zero values."),
+        "systemd-unit": ("main", "Print the systemd unit."),
+        "completion": ("main", "Print a shell completion script."),
+    },
+    "Inspect": {
+        "metrics": ("metrics", "List collected metrics, MBeans, units and Kafka versions."),
+        "support-bundle": ("support_bundle", "Collect versions, logs and state for a bug report."),
+    },
+    "Import": {
+        "import": ("import_prometheus", "Import history from before the agent was installed."),
+    },
 }
+"""The module and the first sentence of each command, by section of ``--help``."""
 _RENAMED: Final = {
     "beans": "metrics",
     "once": "scrape",
@@ -33,7 +43,7 @@ _RENAMED: Final = {
 
 
 @click.group(
-    cls=OneLineErrorGroup, sections=_SECTIONS, renamed=_RENAMED,
+    cls=OneLineErrorGroup, package="collector.cli", sections=_COMMANDS, renamed=_RENAMED,
     context_settings={"help_option_names": ["-h", "--help"]},
 )  # fmt: skip
 @click.version_option(package_name="jmxlake")
@@ -49,8 +59,6 @@ def completion(context: click.Context, shell: str) -> None:
 
     For bash: jmxlake-agent completion bash > /etc/bash_completion.d/jmxlake-agent
     """
-    from click.shell_completion import shell_complete
-
     program = context.find_root().command
     shell_complete(program, {}, "jmxlake-agent", "_JMXLAKE_AGENT_COMPLETE", f"{shell}_source")
 
@@ -86,17 +94,9 @@ def systemd_unit(*, template: bool) -> None:
 
 def _shipped(name: str) -> str:
     """Return a file of deploy/ from the checkout, or from the installed package."""
-    import sysconfig
-
     checkout = Path(__file__).parents[2] / "deploy"
     installed = Path(sysconfig.get_path("data")) / "share" / "jmxlake"
     return ((checkout if checkout.is_dir() else installed) / name).read_text("utf-8")
-
-
-for _command in (
-    run, top, config, check, scrape, systemd_unit, completion, metrics, support_bundle, import_
-):  # fmt: skip
-    main.add_command(_command)
 
 
 if __name__ == "__main__":
