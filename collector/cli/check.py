@@ -5,8 +5,6 @@ and the broker's own metrics give the reason. An MBean without such a reason is 
 person must find the cause.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys
@@ -14,19 +12,24 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import click
 
+from collector.agent import plan
+from collector.catalogue.entries import Metric, version_key
 from collector.cli.command import CONFIG, JSON, Step, guarded
-from collector.errors import JmxlakeError
+from collector.cli.format import new_table, show, styled
+from collector.cli.read_families import Read, found, read_all
+from collector.config import loader
+from collector.config.schema import Config
+from collector.delivery.store import of_lake, scrubbed
+from collector.errors import JmxlakeError, SpoolInUseError
+from collector.model import Scrape
+from collector.spool.spool import Spool, try_spool
+from collector.telemetry.agent_stats import AgentStats
+from collector.telemetry.health import HealthServer
 from lakehouse.tables.error_text import printable
-
-if TYPE_CHECKING:
-    from collector.catalogue.entries import Metric
-    from collector.cli.read_families import Read
-    from collector.config.schema import Config
-    from collector.model import Scrape
 
 _BAD = ("missing", "unknown")
 _IN_USE = "in use by a running agent"
@@ -117,10 +120,6 @@ def check(path: Path, *, as_json: bool, accept_lake: bool, offline: bool) -> Non
     """
 
     def work(config: Config) -> None:
-        from collector.agent import plan
-        from collector.cli.read_families import found, read_all
-        from collector.config import loader
-
         wrong = 0
 
         def say(step: Step) -> None:
@@ -155,9 +154,6 @@ def check(path: Path, *, as_json: bool, accept_lake: bool, offline: bool) -> Non
 
 def _spool(config: Config) -> str:
     """Open the spool as the agent does, and leave it unchanged."""
-    from collector.errors import SpoolInUseError
-    from collector.spool.spool import try_spool
-
     path = config.spool.path
     try:
         note = try_spool(path)
@@ -174,9 +170,6 @@ def _spool(config: Config) -> str:
 
 def _health(config: Config, spool: str) -> str:
     """Listen on the health address, unless a running agent uses it."""
-    from collector.telemetry.agent_stats import AgentStats
-    from collector.telemetry.health import HealthServer
-
     host, port = config.health.host, config.health.port
     if not port:
         return "off"
@@ -186,16 +179,12 @@ def _health(config: Config, spool: str) -> str:
 
 
 def _accept(config: Config) -> None:
-    from collector.spool.spool import Spool
-
     with Spool(config.spool.path, config.spool.max_size) as spool:
         spool.forget_lake()
 
 
 def _lake(config: Config) -> str:
-    from collector.delivery.delivery import Delivery
-    from collector.delivery.store import of_lake, scrubbed
-    from collector.spool.spool import Spool
+    from collector.delivery.delivery import Delivery  # delta-rs is loaded after the JVM
 
     with TemporaryDirectory() as folder, Spool(Path(folder) / "spool.db", 1) as spool:
         spool.know_lake_of(config.spool.path)
@@ -251,8 +240,6 @@ def _print_lines(findings: list[_Found]) -> None:
 
 
 def _print_table(findings: list[_Found]) -> None:
-    from collector.cli.format import new_table, show, styled
-
     table = new_table("Family and metric", "Series", "Why", right=1)
     before = ("", "", "")
     several = len({source for source, *_ in findings}) > 1
@@ -304,8 +291,6 @@ def finding(metric: Metric, beans: int, known: Facts, via: str = "") -> Finding:
 
 
 def _version(metric: Metric, version: str | None) -> str | None:
-    from collector.catalogue.entries import version_key
-
     if version is None:
         return None
     if metric.first and version_key(version) < version_key(metric.first):

@@ -1,7 +1,5 @@
 """``jmxlake-agent import prometheus``: history from before the agent was installed."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import sys
@@ -11,18 +9,25 @@ from contextlib import ExitStack, closing
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import click
 
+from collector.agent import plan
+from collector.agent.backfill import Past, seen
+from collector.catalogue import load
 from collector.cli.command import guarded
+from collector.config.loader import parse
+from collector.config.schema import Config
+from collector.delivery.delivery import Delivery
+from collector.delivery.store import of_lake
 from collector.errors import ConfigError, SourceError
-
-if TYPE_CHECKING:
-    from collector.agent.backfill import Past
-    from collector.config.schema import Config
-    from collector.sources.prometheus import Prometheus
-    from collector.sources.prometheus.api import PrometheusApi
+from collector.sources.base.identity import Expected
+from collector.sources.prometheus import Prometheus, exporter_rules
+from collector.sources.prometheus.api import PrometheusApi
+from collector.sources.prometheus.history import PastSource, brokers, matcher
+from collector.spool.recorder import Recorder
+from collector.spool.spool import Spool
 
 _FAMILIES: Final = ("min_isr", "quotas", "tiered", "requests")
 _OF_SECTION: Final = ("rules_file", "kafka_version", "user", "password_file", "ca_file", "timeout")
@@ -86,9 +91,6 @@ def prometheus(url: str, lake: str, **options: Any) -> None:
 
 def _config(url: str, lake: str, options: Mapping[str, Any], node: str = "0") -> Config:
     """Return the configuration that an agent of one broker would have."""
-    from collector.catalogue import load
-    from collector.config.loader import parse
-
     known = {
         family.name
         for family in load().families
@@ -114,10 +116,6 @@ def _config(url: str, lake: str, options: Mapping[str, Any], node: str = "0") ->
 
 
 def _run(config: Config, options: Mapping[str, Any]) -> None:
-    from collector.sources.prometheus import exporter_rules
-    from collector.sources.prometheus.api import PrometheusApi
-    from collector.sources.prometheus.history import brokers, matcher
-
     section, now_us = config.source.prometheus, time.time_ns() // 1000
     span = _us(options["start"]), min(_us(options["end"]) or now_us, now_us)
     if section is None or not 0 <= span[0] < span[1]:
@@ -149,15 +147,6 @@ def _import(
     config: Config, section: Prometheus, api: PrometheusApi, selector: str, span: tuple[int, int]
 ) -> list[str]:
     """Import the history of one broker; return an error if nothing was imported."""
-    from collector.agent import plan
-    from collector.agent.backfill import Past, seen
-    from collector.delivery.delivery import Delivery
-    from collector.delivery.store import of_lake
-    from collector.sources.base.identity import Expected
-    from collector.sources.prometheus.history import PastSource
-    from collector.spool.recorder import Recorder
-    from collector.spool.spool import Spool
-
     source, catalogue = config.source, plan.catalogue(config)
     families = plan.families(config, catalogue)
     expected = Expected(source.role, str(source.node), source.cluster)

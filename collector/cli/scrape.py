@@ -1,21 +1,20 @@
 """``jmxlake-agent scrape``: one scrape of every family, printed."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from collector.agent import plan
+from collector.agent.plan import Task
 from collector.cli.command import CONFIG, JSON, Step, guarded, warn
+from collector.cli.format import new_table, setting, show, styled, subject
+from collector.cli.read_families import attempt, found
+from collector.config.schema import Config
 from collector.errors import SourceError
-
-if TYPE_CHECKING:
-    from collector.agent.plan import Task
-    from collector.config.schema import Config
-    from collector.model import Reading, Scrape, Series
+from collector.model import Reading, Scrape, Series
+from lakehouse.tables.error_text import printable
 
 _MOST = 10
 
@@ -32,8 +31,6 @@ def scrape(path: Path, *, as_json: bool, show_all: bool) -> None:
     It does not store data. With --json, each family is an object with outcome, error, beans and
     seconds. The values of the family follow it, one object each.
     """
-    from collector.agent import plan
-    from collector.cli.read_families import attempt, found
 
     def work(config: Config) -> None:
         missing: list[Step] = []
@@ -68,9 +65,6 @@ def _print_lines(scrapes: Iterable[Scrape]) -> None:
 
 
 def _print_table(read: list[tuple[Task, Scrape]], most: int | None) -> None:
-    from collector.cli.format import new_table, setting, show, styled, subject
-    from lakehouse.tables.error_text import printable
-
     table = new_table("Family and metric", "Series", "Value", right=2)
     several = len({task.source for task, _ in read}) > 1
     for task, scrape in read:
