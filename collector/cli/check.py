@@ -20,7 +20,7 @@ from collector.agent import plan
 from collector.catalogue.entries import Metric, version_key
 from collector.cli.command import CONFIG, JSON, Step, guarded
 from collector.cli.format import new_table, show, styled
-from collector.cli.read_families import Read, found, read_all
+from collector.cli.scrape import Read, found, read_all
 from collector.config import loader
 from collector.config.schema import Config
 from collector.delivery.store import of_lake, scrubbed

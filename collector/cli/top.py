@@ -18,7 +18,7 @@ from collector.agent import plan
 from collector.agent.schedule import Schedule
 from collector.cli.command import CONFIG, guarded, warn
 from collector.cli.format import show
-from collector.cli.read_families import found
+from collector.cli.scrape import found
 from collector.cli.symptoms import NOT_YET, Board, view
 from collector.config.schema import Config
 from collector.errors import SourceError
