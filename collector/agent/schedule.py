@@ -1,7 +1,8 @@
 """When families are scraped: ticks aligned to the epoch, and load shedding.
 
-A clock step does not shift the ticks. Above a limit the largest family is scraped less often, and
-finally disabled: ``Limiter`` decides from counts, the agent acts and records the event.
+A clock step does not shift the ticks. Load shedding scrapes the largest family less often while the
+agent exceeds a limit, and finally disables it: ``Limiter`` decides from counts, the agent acts and
+records the event.
 """
 
 import hashlib

@@ -1,4 +1,4 @@
-"""``jmxlake-agent scrape``: one scrape of each family, printed; also for ``check`` and ``top``."""
+"""``jmxlake-agent scrape``: one scrape of each family, printed. ``check`` and ``top`` use it."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
