@@ -20,7 +20,7 @@ from collector.encoding.expired_offsets import HIGH, LOW
 from collector.encoding.metric_tracks import CounterTrack, GaugeTrack
 from collector.model import Reading, Scrape
 
-_NEVER_US: Final = 1 << 62
+NEVER_US: Final = 1 << 62
 HOLD_US: Final = 3_600_000_000
 """Time for which a silent family keeps its windows open: its history may still arrive."""
 
@@ -233,7 +233,7 @@ class PolledFamily:
         track, window_us = self.track, self.shared.window_us
         if track.attempted_us is not None:
             later = (start for start, _ in self.shared.recorded_spans if start >= track.last_us)
-            limit_us = min(track.last_us + track.max_gap_us, min(later, default=_NEVER_US))
+            limit_us = min(track.last_us + track.max_gap_us, min(later, default=NEVER_US))
             if limit_us < now_us:
                 track.cut(limit_us, window_us, self.ledger)
                 track.end(limit_us, self.ledger)
