@@ -26,9 +26,15 @@ from collector.config.schema import Config, UnityCatalog
 from collector.errors import ConfigError, SettingError
 from collector.settings import Quantity, check_url, is_loopback, limited, marked
 from collector.sources.registry import AUTO, EVERY, TRANSPORTS, SourceSettings
-from lakehouse.tables import DEFAULT_WINDOW_SECONDS, MAX_GAP_INTERVALS, paths, strict_yaml
+from lakehouse.tables import (
+    DEFAULT_WINDOW_SECONDS,
+    MAX_GAP_INTERVALS,
+    paths,
+    strict_yaml,
+    typed_settings,
+)
 from lakehouse.tables.strict_files import UnreadableFileError, read_text
-from lakehouse.tables.typed_settings import WrongSettingError, convert
+from lakehouse.tables.typed_settings import WrongSettingError
 
 PREFIX: Final = "JMXLAKE_AGENT__"
 WINDOW_RULES: Final = (
@@ -68,7 +74,7 @@ def parse(raw: Any, where: str, environ: Mapping[str, str] | None = None) -> Con
     first = {"source": listed[0]} if isinstance(listed, list) and listed else {}
     try:
         whole = {**merged, **first} if first else merged
-        config = convert(whole, Config, _hook)
+        config = typed_settings.convert(whole, Config, _hook)
         _check(config)
         if first and "source" in merged:
             raise SettingError("sources", "set either source or sources", ("source",))  # noqa: TRY301
