@@ -10,11 +10,10 @@ from typing import Final
 
 from collector.agent.plan import Plan, Task, changes
 from collector.agent.reload import LOOK_US, Reload
-from collector.agent.schedule import Limiter, Schedule
+from collector.agent.schedule import DeliveryWorker, Limiter, Schedule
 from collector.agent.scrape_attempt import skipped
 from collector.clock import Clock, StepDetector
 from collector.config.schema import Limits
-from collector.delivery.worker import DeliveryWorker
 from collector.errors import JmxlakeError, SpoolError
 from collector.model import Event, Series
 from collector.sources.java.crash_reports import Crash

@@ -1,26 +1,31 @@
-"""When families are scraped: ticks aligned to the epoch, and load shedding.
+"""When the agent scrapes and delivers: ticks aligned to the epoch, load shedding, and retries.
 
 A clock step does not shift the ticks. Load shedding scrapes the largest family less often while the
 agent exceeds a limit, and finally disables it: ``Limiter`` decides from counts, the agent acts and
-records the event.
+records the event. ``DeliveryWorker`` waits longer after each failed delivery.
 """
 
 import hashlib
 import logging
+import threading
 from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
+import tenacity
 from apscheduler.events import EVENT_JOB_MAX_INSTANCES
 from apscheduler.executors.pool import ThreadPoolExecutor
 from apscheduler.schedulers.background import BackgroundScheduler
 from apscheduler.triggers.base import BaseTrigger
 
 from collector.agent.plan import Task
+from collector.clock import Clock
 from collector.config.schema import Limits
+from collector.errors import LakeError
 from collector.telemetry import memory
+from collector.telemetry.agent_stats import AgentStats
 from lakehouse.tables import MAX_GAP_INTERVALS
 
 _EPOCH: Final = datetime.fromtimestamp(0, UTC)
@@ -31,6 +36,11 @@ OFF: Final = 0
 MOST: Final = 8
 """Largest factor of an interval."""
 _CALM_US: Final = 3_600_000_000
+# Full jitter: a random wait between 0 and a maximum that doubles, so that agents that lost the lake
+# at the same time do not return at the same time.
+_FIRST_WAIT_SECONDS: Final = 2.0
+_LONGEST_WAIT_SECONDS: Final = 600.0
+_DRAIN_US: Final = 30_000_000
 
 
 def phase_us(key: str, interval_us: int) -> int:
@@ -228,3 +238,72 @@ class Limiter:
             if may_stop:
                 return Change(family, before, OFF)
         return None
+
+
+class DeliveryWorker:
+    """Delivers the undelivered batches of the spool.
+
+    Args:
+        take: Delivers the oldest batches and returns their number. 0: the spool is empty.
+        clock: Clock.
+        stats: Agent counters.
+        report: Called with the text of every failure before another attempt.
+    """
+
+    def __init__(
+        self,
+        take: Callable[[], int],
+        clock: Clock,
+        stats: AgentStats,
+        report: Callable[[str], None],
+    ) -> None:
+        self._take, self._clock, self._stats, self._report = take, clock, stats, report
+
+    def deliver(self, stop: threading.Event) -> None:
+        """Deliver all batches, and retry while the lake is unavailable. ``stop`` ends it at once.
+
+        Raises:
+            JmxlakeError: The delivery failed; undelivered batches stay in the spool.
+        """
+        patience = tenacity.Retrying(
+            retry=tenacity.retry_if_exception_type(LakeError),
+            wait=tenacity.wait_random_exponential(_FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS),
+            sleep=tenacity.sleep_using_event(stop), stop=tenacity.stop_when_event_set(stop),
+            before_sleep=self._note, reraise=True,
+        )  # fmt: skip
+        before = self._stats.delivered
+        with self._stats.delivery_seconds.time():
+            # A delivered group shows that the lake is available, so the next group has short waits.
+            while not stop.is_set() and patience(self._deliver_next):
+                pass
+            if self._stats.delivered > before:
+                memory.trim()
+
+    def drain(self) -> None:
+        """Deliver batches at an orderly stop, for half a minute at most.
+
+        Raises:
+            JmxlakeError: The delivery failed; undelivered batches stay in the spool.
+        """
+        until_us = self._clock.steady_us() + _DRAIN_US
+        while self._clock.steady_us() < until_us and self._deliver_next():
+            pass
+
+    def _deliver_next(self) -> int:
+        try:
+            batches = self._take()
+        except Exception as error:
+            self._stats.commit_failed()
+            if isinstance(error, LakeError):
+                self._stats.lake_reached = False
+            raise
+        self._stats.committed(batches)
+        self._stats.lake_reached = True
+        return batches
+
+    def _note(self, attempt: tenacity.RetryCallState) -> None:
+        failure = attempt.outcome.exception() if attempt.outcome else None
+        if failure is not None:
+            # The traceback would keep the batches' rows in memory for up to ten minutes.
+            failure.__traceback__ = failure.__context__ = None
+            self._report(str(failure))
