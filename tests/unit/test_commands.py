@@ -118,6 +118,8 @@ def test_completion_lists_new_names_and_the_commands_of_a_group() -> None:
     assert completed(main, "jmxlake-agent", "jmxlake-agent s") == [
         "plain,scrape", "plain,systemd-unit", "plain,support-bundle"
     ]  # fmt: skip
+    for program, name in ((main, "jmxlake-agent"), (lakehouse_main, "jmxlake")):
+        assert completed(program, name, f"{name} --h") == ["plain,--help"]
 
 
 def test_every_metric_of_health_stands_in_the_docs(monkeypatch: pytest.MonkeyPatch) -> None:
