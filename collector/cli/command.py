@@ -14,7 +14,6 @@ import click
 from collector.errors import ConfigError, JmxlakeError, SettingError, extra
 from lakehouse.tables import error_text
 from lakehouse.tables.command_group import LazyGroup
-from lakehouse.tables.error_text import printable
 
 if TYPE_CHECKING:
     from collector.config.schema import Config
@@ -96,7 +95,7 @@ def guarded(
 
 def warn(step: Step) -> None:
     """Print a failed check on standard error."""
-    click.echo(printable(f"{step.name}: {step.found}"), err=True)
+    click.echo(error_text.printable(f"{step.name}: {step.found}"), err=True)
 
 
 def fail(error: Exception) -> NoReturn:
@@ -111,7 +110,7 @@ def _code(error: Exception) -> int:
 
 
 def _print_error(error: Exception) -> None:
-    click.echo(f"jmxlake-agent: {printable(str(error))}", err=True)
+    click.echo(f"jmxlake-agent: {error_text.printable(str(error))}", err=True)
 
 
 def _leave(code: int) -> NoReturn:

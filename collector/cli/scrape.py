@@ -12,7 +12,6 @@ import click
 from msgspec.structs import replace as replace_struct
 
 from collector.agent import plan
-from collector.agent.plan import Task
 from collector.agent.reload import Discovery
 from collector.agent.scrape_attempt import Scraper
 from collector.catalogue import Catalogue, Family
@@ -41,12 +40,12 @@ class Read(NamedTuple):
         unknown: Why the family has no values. None if the scrape succeeded.
     """
 
-    task: Task
+    task: plan.Task
     scrape: Scrape | None
     unknown: str | None
 
 
-def attempt(task: Task) -> Scrape:
+def attempt(task: plan.Task) -> Scrape:
     """Scrape a family once, and a log to its end; a log that ended long ago is an error.
 
     A response with only some of the partitions is requested again: a leader might have moved.
@@ -157,7 +156,7 @@ def _compare_delays(
 
 
 def _read_place(
-    name: str, tasks: list[Task], source: Source | None, report: Report
+    name: str, tasks: list[plan.Task], source: Source | None, report: Report
 ) -> Iterator[Read]:
     reported, responds = set[str](), True
     for number, task in enumerate(tasks):
@@ -241,7 +240,7 @@ def _print_lines(scrapes: Iterable[Scrape]) -> None:
                 click.echo(json.dumps({**family, **subject, "value": value}))
 
 
-def _print_table(read: list[tuple[Task, Scrape]], most: int | None) -> None:
+def _print_table(read: list[tuple[plan.Task, Scrape]], most: int | None) -> None:
     table = new_table("Family and metric", "Series", "Value", right=2)
     several = len({task.source for task, _ in read}) > 1
     for task, scrape in read:
