@@ -14,11 +14,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from bench.fleet_windows import window
-from collector.agent.schedule import phase_us
+from collector.agent.schedule import DeliveryWorker, phase_us
 from collector.clock import SystemClock
 from collector.delivery import bronze_table
 from collector.delivery.delivery import Delivery
-from collector.delivery.worker import DeliveryWorker
 from collector.spool.spool import Spool
 from collector.telemetry import memory
 from collector.telemetry.agent_stats import AgentStats

@@ -51,7 +51,7 @@ def measure(path: Path) -> dict[str, float]:
     from collector.agent import plan  # noqa: PLC0415
     from collector.config import loader  # noqa: PLC0415
     from collector.delivery.delivery import Delivery  # noqa: PLC0415
-    from collector.delivery.storage_options import of_lake  # noqa: PLC0415
+    from collector.delivery.store import of_lake  # noqa: PLC0415
     from collector.spool.recorder import Recorder  # noqa: PLC0415
     from collector.spool.spool import Spool  # noqa: PLC0415
 

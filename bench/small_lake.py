@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from collector.catalogue import Catalogue, Family
-    from collector.encoding.encoder import SealedRows
+    from collector.encoding.bronze_rows import SealedRows
     from collector.model import Outcome
 
 START: Final = dt.datetime(2026, 11, 9, 10, 10, 2, tzinfo=dt.UTC)

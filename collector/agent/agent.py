@@ -8,15 +8,12 @@ from functools import partial
 from types import MappingProxyType
 from typing import Final
 
-from collector.agent.coarsening import Limiter
-from collector.agent.discovery import LOOK_US
 from collector.agent.plan import Plan, Task, changes
-from collector.agent.reload import Reload
-from collector.agent.schedule import Schedule
+from collector.agent.reload import LOOK_US, Reload
+from collector.agent.schedule import DeliveryWorker, Limiter, Schedule
 from collector.agent.scrape_attempt import skipped
 from collector.clock import Clock, StepDetector
 from collector.config.schema import Limits
-from collector.delivery.worker import DeliveryWorker
 from collector.errors import JmxlakeError, SpoolError
 from collector.model import Event, Series
 from collector.sources.java.crash_reports import Crash
@@ -24,8 +21,8 @@ from collector.sources.metadata_log.history import expand
 from collector.spool.recorder import Recorder
 from collector.telemetry import logs, memory
 from collector.telemetry.agent_stats import AgentStats, Read
+from collector.telemetry.health import BEAT_SECONDS, Service
 from collector.telemetry.live_metrics import Live
-from collector.telemetry.sd_notify import BEAT_SECONDS, Service
 from lakehouse.tables.error_text import UNEXPECTED, unexpected
 
 _JOBS: Final = ("start", "discovery", "seal", "delivery", "clock", "limits", "reload")

@@ -1,20 +1,46 @@
-"""Job scheduling: fixed ticks aligned to the epoch. A clock step does not shift them."""
+"""When the agent scrapes and delivers: ticks aligned to the epoch, load shedding, and retries.
+
+A clock step does not shift the ticks. Load shedding scrapes the largest family less often while the
+agent exceeds a limit, and finally disables it: ``Limiter`` decides from counts, the agent acts and
+records the event. ``DeliveryWorker`` waits longer after each failed delivery.
+"""
 
 import hashlib
 import logging
-from collections.abc import Callable
+import threading
+from collections import Counter
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import Final, NamedTuple
 
+import tenacity
 from apscheduler.events import EVENT_JOB_MAX_INSTANCES
 from apscheduler.executors.pool import ThreadPoolExecutor
 from apscheduler.schedulers.background import BackgroundScheduler
 from apscheduler.triggers.base import BaseTrigger
 
+from collector.agent.plan import Task
+from collector.clock import Clock
+from collector.config.schema import Limits
+from collector.errors import LakeError
+from collector.telemetry import memory
+from collector.telemetry.agent_stats import AgentStats
+from lakehouse.tables import MAX_GAP_INTERVALS
+
 _EPOCH: Final = datetime.fromtimestamp(0, UTC)
 # An operator waits for the first tick; agents that start together must not tick together.
 _HASTE: Final = 5
+OFF: Final = 0
+"""Factor of a disabled family."""
+MOST: Final = 8
+"""Largest factor of an interval."""
+_CALM_US: Final = 3_600_000_000
+# Full jitter: a random wait between 0 and a maximum that doubles, so that agents that lost the lake
+# at the same time do not return at the same time.
+_FIRST_WAIT_SECONDS: Final = 2.0
+_LONGEST_WAIT_SECONDS: Final = 600.0
+_DRAIN_US: Final = 30_000_000
 
 
 def phase_us(key: str, interval_us: int) -> int:
@@ -105,3 +131,179 @@ class Schedule:
             self._threads[name] = _Thread(name)
             self.scheduler.add_executor(self._threads[name], name)
         return self._threads[name]
+
+
+class Change(NamedTuple):
+    """New factor of a family's configured interval."""
+
+    family: str
+    before: int
+    after: int
+
+    def event(self, interval_us: int) -> tuple[str, str, str]:
+        """Return kind, old and new value of the event."""
+        coarser = self.after == OFF or 0 < self.before < self.after
+        seconds = [factor * interval_us / 1e6 for factor in (self.before, self.after)]
+        old, new = (f"every {interval:g} s" if interval else "not read" for interval in seconds)
+        kind = "family_coarsened" if coarser else "family_restored"
+        return kind, f"{self.family} {old}", f"{self.family} {new}"
+
+
+def room(interval_us: int, window_us: int) -> int:
+    """Return the largest factor with which two scrapes and a gap fit into a window."""
+    fits = (
+        factor for factor in (MOST, 4, 2) if factor * interval_us * MAX_GAP_INTERVALS < window_us
+    )
+    return next(fits, 1)
+
+
+class Limiter:
+    """Checks every closed window against the limits and decides the factors of families.
+
+    Args:
+        limits: Limits of rows per window and of memory. None: no limits.
+        window_us: Window length.
+
+    Attributes:
+        rows: Rows of bronze/runs of the last closed window, by family.
+    """
+
+    def __init__(self, limits: Limits | None, window_us: int) -> None:
+        self._limits, self._window_us = limits, window_us
+        self._factors: dict[str, int] = {}  # in the order in which families were coarsened
+        self._changed_us = self._weighed_us = 0
+        self._calm_us: int | None = None  # start of the time below half of each limit
+        self.rows: Mapping[str, int] = {}
+
+    def factors(self, tasks: Mapping[str, Task]) -> dict[str, int]:
+        """Return the factor of the configured interval by family. ``OFF`` if it is disabled."""
+        return {name: self._factors.get(name, 1) for name in tasks}
+
+    def weigh(
+        self, tasks: Mapping[str, Task], start_us: int, metrics: Mapping[str, int], now_us: int
+    ) -> Change | None:
+        """Return the change after a window. None without a change or a new window.
+
+        Args:
+            tasks: Configured tasks, by family.
+            start_us: Start of the last closed window.
+            metrics: Its rows of bronze/runs, by metric.
+            now_us: Current time (µs since the epoch).
+        """
+        if start_us == self._weighed_us:
+            return None
+        of = {metric.name: name for name, task in tasks.items() for metric in task.family.metrics}
+        rows = Counter[str]()
+        for metric, count in metrics.items():
+            rows[of.get(metric, "other")] += count
+        self._weighed_us, self.rows = start_us, rows
+        # A window that started before the last change contains rows of the old interval.
+        if self._limits is None or start_us < self._changed_us:
+            return None
+        change = self._decide(tasks, self._limits, now_us)
+        if change is None:
+            return None
+        self._changed_us, self._calm_us = now_us, None
+        self._factors[change.family] = change.after
+        if change.after == 1:
+            del self._factors[change.family]
+        return change if change.family in tasks else None
+
+    def _decide(self, tasks: Mapping[str, Task], limits: Limits, now_us: int) -> Change | None:
+        longest = {
+            name: room(task.interval_us, self._window_us)
+            for name, task in tasks.items()
+            if task.family.via != "metadata_log"  # it has the whole history at any interval
+        }
+        rows, used = sum(self.rows.values()), memory.anonymous_bytes()
+        too_many = rows > limits.window_rows
+        if 2 * rows > limits.window_rows or 2 * used > limits.memory:
+            self._calm_us = None
+            if too_many or used > limits.memory:
+                return self._coarser(longest, may_stop=too_many)
+            return None
+        self._calm_us = self._calm_us or now_us
+        if not self._factors or now_us - self._calm_us < _CALM_US:
+            return None
+        family, before = list(self._factors.items())[-1]  # the last step first
+        return Change(family, before, before // 2 or longest.get(family, 1))
+
+    def _coarser(self, longest: Mapping[str, int], *, may_stop: bool) -> Change | None:
+        for family in sorted(longest, key=lambda name: (-self.rows.get(name, 0), name)):
+            before = self._factors.get(family, 1)
+            if before == OFF or not self.rows.get(family):
+                continue
+            if before * 2 <= longest[family]:
+                return Change(family, before, before * 2)
+            if may_stop:
+                return Change(family, before, OFF)
+        return None
+
+
+class DeliveryWorker:
+    """Delivers the undelivered batches of the spool.
+
+    Args:
+        take: Delivers the oldest batches and returns their number. 0: the spool is empty.
+        clock: Clock.
+        stats: Agent counters.
+        report: Called with the text of every failure before another attempt.
+    """
+
+    def __init__(
+        self,
+        take: Callable[[], int],
+        clock: Clock,
+        stats: AgentStats,
+        report: Callable[[str], None],
+    ) -> None:
+        self._take, self._clock, self._stats, self._report = take, clock, stats, report
+
+    def deliver(self, stop: threading.Event) -> None:
+        """Deliver all batches, and retry while the lake is unavailable. ``stop`` ends it at once.
+
+        Raises:
+            JmxlakeError: The delivery failed; undelivered batches stay in the spool.
+        """
+        patience = tenacity.Retrying(
+            retry=tenacity.retry_if_exception_type(LakeError),
+            wait=tenacity.wait_random_exponential(_FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS),
+            sleep=tenacity.sleep_using_event(stop), stop=tenacity.stop_when_event_set(stop),
+            before_sleep=self._note, reraise=True,
+        )  # fmt: skip
+        before = self._stats.delivered
+        with self._stats.delivery_seconds.time():
+            # A delivered group shows that the lake is available, so the next group has short waits.
+            while not stop.is_set() and patience(self._deliver_next):
+                pass
+            if self._stats.delivered > before:
+                memory.trim()
+
+    def drain(self) -> None:
+        """Deliver batches at an orderly stop, for half a minute at most.
+
+        Raises:
+            JmxlakeError: The delivery failed; undelivered batches stay in the spool.
+        """
+        until_us = self._clock.steady_us() + _DRAIN_US
+        while self._clock.steady_us() < until_us and self._deliver_next():
+            pass
+
+    def _deliver_next(self) -> int:
+        try:
+            batches = self._take()
+        except Exception as error:
+            self._stats.commit_failed()
+            if isinstance(error, LakeError):
+                self._stats.lake_reached = False
+            raise
+        self._stats.committed(batches)
+        self._stats.lake_reached = True
+        return batches
+
+    def _note(self, attempt: tenacity.RetryCallState) -> None:
+        failure = attempt.outcome.exception() if attempt.outcome else None
+        if failure is not None:
+            # The traceback would keep the batches' rows in memory for up to ten minutes.
+            failure.__traceback__ = failure.__context__ = None
+            self._report(str(failure))

@@ -3,8 +3,7 @@
 from dataclasses import replace
 from typing import Final
 
-from collector.agent.partition_counts import PartitionCounts
-from collector.agent.removed_values import HeldUploads, StaleValues
+from collector.agent.removed_values import HeldUploads, PartitionCounts, StaleValues
 from collector.catalogue import Family
 from collector.clock import Clock
 from collector.errors import SourceError

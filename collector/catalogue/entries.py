@@ -102,7 +102,7 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         above: Only higher values are recorded. None: all values.
         absent: Meaning of a missing MBean.
         needs: Precondition of the MBean; without it a missing MBean is not a problem (see
-            collector.cli.why_absent).
+            collector.cli.check).
         percentiles: Whether the rollup keeps a distribution of the values.
         describes: Subject that the value is an attribute of (gold/subjects). None: it is a figure.
         reported_by: Sources that report it in addition to the leader of its partition or to the

@@ -1,32 +1,96 @@
-"""``jmxlake-agent check``: a test of every connection the agent needs."""
+"""``jmxlake-agent check``: a test of every connection the agent needs, and of every MBean.
 
-from __future__ import annotations
+Absent is not zero, and usually not an error: many MBeans appear with their first use. The catalogue
+and the broker's own metrics give the reason. An MBean without such a reason is missing, and a
+person must find the cause.
+"""
 
 import json
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import Final, Literal, NamedTuple
 
 import click
 
+from collector.agent import plan
+from collector.catalogue.entries import Metric, version_key
 from collector.cli.command import CONFIG, JSON, Step, guarded
-from collector.errors import JmxlakeError
+from collector.cli.format import new_table, show, styled
+from collector.cli.scrape import Read, found, read_all
+from collector.config import loader
+from collector.config.schema import Config
+from collector.delivery.store import of_lake, scrubbed
+from collector.errors import JmxlakeError, SpoolInUseError
+from collector.model import Scrape
+from collector.spool.spool import Spool, try_spool
+from collector.telemetry.agent_stats import AgentStats
+from collector.telemetry.health import HealthServer
 from lakehouse.tables.error_text import printable
 
-if TYPE_CHECKING:
-    from collector.cli.read_families import Read
-    from collector.cli.why_absent import Finding
-    from collector.config.schema import Config
-
-_Found = tuple[str, str, str, "Finding"]
-"""Source, family, metric and result. The metric is empty if the family could not be read."""
 _BAD = ("missing", "unknown")
 _IN_USE = "in use by a running agent"
 _STYLES = {"found": "green", "wrong": "yellow", "absent": "dim", **dict.fromkeys(_BAD, "bold red")}
+State = Literal["found", "wrong", "absent", "missing", "unknown"]
+
+_LED_BEAN: Final = "kafka.broker.led_partitions"
+_NEEDS: Final = {
+    "quota": "no quota of its kind is set, or no client was subject to it in the last hour",
+    "tiering": "tiered storage is disabled, no topic is tiered, or tiering was not used yet",
+    "plugin": "the broker has not loaded the plugin, or has not used it yet",
+    "draft": "a draft that no Kafka release contains; some patched brokers have it",
+    "traffic": "no such event since the broker started",
+    "partition": "the broker does not hold or lead a partition with this MBean",
+    "topic": "the leader of a topic's partition 0 reports it, and this broker leads none",
+    "group": "no consumer group has committed to a partition that this broker leads",
+    "client": "no client of this kind runs in this JVM",
+    "reporter": "only the two live brokers with the lowest IDs report it",
+}
+
+_BEAN_MISSING: Final = (
+    "expected, but metrics.jmx.exclude or an exporter's rules hide it, or its object name is wrong"
+)
+_LED_MISSING: Final = f"{_BEAN_MISSING}; or they hide InSyncReplicasCount, which identifies leaders"
+_LOG_MISSING: Final = (
+    "expected: check that metadata_log.folder is the folder that the broker writes"
+)
+_ADMIN_MISSING: Final = (
+    "expected: check that the agent's principal has the permission to describe it"
+)
+
+
+class Facts(NamedTuple):
+    """Facts about the broker. None: not known.
+
+    Attributes:
+        version: Kafka version.
+        leads: Number of partitions that it leads.
+    """
+
+    version: str | None = None
+    leads: int | None = None
+
+
+class Finding(NamedTuple):
+    """The result for one metric.
+
+    Attributes:
+        state: ``found``, or ``wrong`` if this version reports wrong values. ``absent`` is for a
+            good reason, ``missing`` is without a reason. ``unknown``: the scrape failed.
+        beans: Number of series.
+        why: Reason, in one line. Empty if found.
+    """
+
+    state: State
+    beans: int
+    why: str
+
+
+_Found = tuple[str, str, str, Finding]
+"""Source, family, metric and result. The metric is empty if the family could not be read."""
 
 
 @click.command
@@ -56,10 +120,6 @@ def check(path: Path, *, as_json: bool, accept_lake: bool, offline: bool) -> Non
     """
 
     def work(config: Config) -> None:
-        from collector.agent import plan
-        from collector.cli.read_families import found, read_all
-        from collector.config import checks
-
         wrong = 0
 
         def say(step: Step) -> None:
@@ -72,7 +132,7 @@ def check(path: Path, *, as_json: bool, accept_lake: bool, offline: bool) -> Non
             family.name for source in config.each() for family, _ in plan.families(source, loaded)
         }
         say(Step("configuration", str(path), ok=True))
-        for warning in checks.warnings(config):
+        for warning in loader.warnings(config):
             say(Step("warning", warning, ok=True))
         say(Step("catalogue", f"{loaded.hash}, {len(names)} families are enabled", ok=True))
         if offline:
@@ -94,9 +154,6 @@ def check(path: Path, *, as_json: bool, accept_lake: bool, offline: bool) -> Non
 
 def _spool(config: Config) -> str:
     """Open the spool as the agent does, and leave it unchanged."""
-    from collector.errors import SpoolInUseError
-    from collector.spool.spool import try_spool
-
     path = config.spool.path
     try:
         note = try_spool(path)
@@ -113,9 +170,6 @@ def _spool(config: Config) -> str:
 
 def _health(config: Config, spool: str) -> str:
     """Listen on the health address, unless a running agent uses it."""
-    from collector.telemetry.agent_stats import AgentStats
-    from collector.telemetry.health_server import HealthServer
-
     host, port = config.health.host, config.health.port
     if not port:
         return "off"
@@ -125,17 +179,12 @@ def _health(config: Config, spool: str) -> str:
 
 
 def _accept(config: Config) -> None:
-    from collector.spool.spool import Spool
-
     with Spool(config.spool.path, config.spool.max_size) as spool:
         spool.forget_lake()
 
 
 def _lake(config: Config) -> str:
-    from collector.delivery.delivery import Delivery
-    from collector.delivery.error_messages import scrubbed
-    from collector.delivery.storage_options import of_lake
-    from collector.spool.spool import Spool
+    from collector.delivery.delivery import Delivery  # delta-rs is loaded after the JVM
 
     with TemporaryDirectory() as folder, Spool(Path(folder) / "spool.db", 1) as spool:
         spool.know_lake_of(config.spool.path)
@@ -148,8 +197,6 @@ def _lake(config: Config) -> str:
 
 def _findings(read: list[Read]) -> list[_Found]:
     """Return a finding for each metric, or one without a metric for an unknown family."""
-    from collector.cli.why_absent import Finding, counts, facts, finding
-
     found: list[_Found] = []
     for source, families in groupby(read, lambda family: family.task.source):
         of_source = list(families)
@@ -193,8 +240,6 @@ def _print_lines(findings: list[_Found]) -> None:
 
 
 def _print_table(findings: list[_Found]) -> None:
-    from collector.cli.format import new_table, show, styled
-
     table = new_table("Family and metric", "Series", "Why", right=1)
     before = ("", "", "")
     several = len({source for source, *_ in findings}) > 1
@@ -213,3 +258,53 @@ def _print_table(findings: list[_Found]) -> None:
             table.add_row(styled(family, "bold"), text, styled(printable(why)))
         before = (source, family, why)
     show(table)
+
+
+def facts(scrapes: Iterable[Scrape]) -> Facts:
+    """Return version and number of led partitions from the successful scrapes of a broker."""
+    version: str | None = None
+    leads: int | None = None
+    for scrape in scrapes:
+        version = version or (scrape.identity.kafka_version if scrape.identity else None)
+        for reading in scrape.answer.readings if scrape.answer else ():
+            if reading.metric == _LED_BEAN and (reading.zeros or reading.values):
+                leads = round(sum(value or 0 for value in reading.values.values()))
+    return Facts(version, leads)
+
+
+def counts(scrape: Scrape) -> Mapping[str, int]:
+    """Return the number of series by metric in a scrape; ``__other__`` counts as one."""
+    readings = scrape.answer.readings if scrape.answer else ()
+    return {reading.metric: len(reading.zeros) + len(reading.values) for reading in readings}
+
+
+def finding(metric: Metric, beans: int, known: Facts, via: str = "") -> Finding:
+    """Return the finding of a metric; ``via`` is the transport of its family."""
+    if beans:
+        wrong = metric.wrong_in(known.version)
+        return Finding("wrong" if wrong else "found", beans, wrong or "")
+    if why := _version(metric, known.version) or _need(metric, known):
+        return Finding("absent", 0, why)
+    of_call = _LOG_MISSING if via == "metadata_log" else _ADMIN_MISSING
+    of_bean = _LED_MISSING if metric.led else _BEAN_MISSING
+    return Finding("missing", 0, of_call if metric.call else of_bean)
+
+
+def _version(metric: Metric, version: str | None) -> str | None:
+    if version is None:
+        return None
+    if metric.first and version_key(version) < version_key(metric.first):
+        return f"requires Kafka {metric.first} or later; the broker has {version}"
+    if metric.last and version_key(version) > version_key(metric.last):
+        return f"removed after Kafka {metric.last}; the broker has {version}"
+    return None
+
+
+def _need(metric: Metric, known: Facts) -> str | None:
+    if metric.call and metric.kind == "counter":
+        return "the agent derives it from two scrapes"
+    if metric.above is not None:
+        return f"no value is above {metric.above:,g}, or the values are unknown"
+    if metric.needs == "partition" and known.leads:
+        return None  # the broker leads partitions, but no series of them exists
+    return _NEEDS[metric.needs] if metric.needs else None

@@ -13,8 +13,7 @@ import click
 
 from collector.errors import ConfigError, JmxlakeError, SettingError, extra
 from lakehouse.tables import error_text
-from lakehouse.tables.command_group import SectionedGroup
-from lakehouse.tables.error_text import printable
+from lakehouse.tables.command_group import LazyGroup
 
 if TYPE_CHECKING:
     from collector.config.schema import Config
@@ -40,7 +39,7 @@ class Step(NamedTuple):
     ok: bool
 
 
-class OneLineErrorGroup(SectionedGroup):
+class OneLineErrorGroup(LazyGroup):
     """A group whose commands print every error as one line."""
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -96,7 +95,7 @@ def guarded(
 
 def warn(step: Step) -> None:
     """Print a failed check on standard error."""
-    click.echo(printable(f"{step.name}: {step.found}"), err=True)
+    click.echo(error_text.printable(f"{step.name}: {step.found}"), err=True)
 
 
 def fail(error: Exception) -> NoReturn:
@@ -111,7 +110,7 @@ def _code(error: Exception) -> int:
 
 
 def _print_error(error: Exception) -> None:
-    click.echo(f"jmxlake-agent: {printable(str(error))}", err=True)
+    click.echo(f"jmxlake-agent: {error_text.printable(str(error))}", err=True)
 
 
 def _leave(code: int) -> NoReturn:

@@ -1,22 +1,20 @@
 """``jmxlake-agent metrics``: the metrics of the catalogue."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys
 import textwrap
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from collector.agent import plan
+from collector.catalogue import Family, Metric, load
 from collector.cli.command import JSON, fail
+from collector.config import loader
 from collector.errors import JmxlakeError
-
-if TYPE_CHECKING:
-    from collector.catalogue import Family, Metric
 
 _INDENT = "    "
 
@@ -50,10 +48,6 @@ def metrics(
 
 
 def _families(path: Path | None, folder: Path | None, wanted: str | None) -> list[Family]:
-    from collector.agent import plan
-    from collector.catalogue import load
-    from collector.config import loader
-
     loaded = plan.catalogue(loader.load(path)) if path else load(folder)
     if wanted == "metadata_log" and path is None:
         # An agent that reads the log gives its metrics the names of the metrics they replace.

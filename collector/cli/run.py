@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collector.config.schema import Config
     from collector.spool.recorder import Recorder
     from collector.spool.spool import Spool
-    from collector.telemetry.health_server import HealthServer
+    from collector.telemetry.health import HealthServer
 
 _FOUND = "sources"
 Handler = Callable[..., object] | signal.Handlers
@@ -86,10 +86,9 @@ def run(path: Path, *, as_json: bool, log_level: str, windows: int | None, new_l
 
 
 def _run(path: Path, config: Config, windows: int | None, *, as_json: bool, new_lake: bool) -> None:
-    from collector.agent import open_sources, plan
+    from collector.agent import plan
     from collector.agent.agent import Agent
-    from collector.agent.discovery import Discovery
-    from collector.agent.reload import Reload
+    from collector.agent.reload import Discovery, Reload
     from collector.agent.schedule import phase_us
     from collector.clock import SystemClock
     from collector.spool.recorder import Recorder
@@ -107,7 +106,7 @@ def _run(path: Path, config: Config, windows: int | None, *, as_json: bool, new_
         discovery = Discovery(spool.recall(_FOUND), partial(spool.remember, _FOUND))
         found, delays = discovery.found(config), plan.delays(config, catalogue)
         recorder = Recorder(spool, plan.sources(found), config.window.us, delays, catalogue.hash)
-        open_sources.start(config, crash_reports.option(spool_path))
+        plan.start_java(config, crash_reports.option(spool_path))
         scrapers = plan.scrapers(found, recorder.recorded_until_us)
         if windows is not None:
             dry = DryRun(spool, config.window.us, windows, stop)
@@ -115,7 +114,7 @@ def _run(path: Path, config: Config, windows: int | None, *, as_json: bool, new_
         interval_us, tasks = config.lake.commit_interval.us, plan.tasks(found, catalogue, scrapers)
         phase = phase_us(spool.agent, interval_us)
         from collector.delivery.delivery import Delivery  # delta-rs is loaded after the JVM
-        from collector.delivery.storage_options import of_lake
+        from collector.delivery.store import of_lake
 
         lake, in_force = config.lake, lambda: reload.catalogue
         to_lake = dry or Delivery(lake.path, of_lake(lake), spool, recorder, in_force)
@@ -143,19 +142,19 @@ def _apart(config: Config, folder: Path) -> Config:
 
 
 def _handle_signals(stop: threading.Event, reload: Reload, spool: Path) -> None:
-    from collector.telemetry import thread_dump
+    from collector.telemetry import logs
 
-    file = thread_dump.file_beside(spool)
+    file = logs.threads_file(spool)
     _on_signals([signal.SIGTERM, signal.SIGINT], deferred(stop.set))
     _on_signals([signal.SIGHUP], reload.want)
-    _on_signals([signal.SIGUSR1], deferred(lambda: thread_dump.write(file)))
+    _on_signals([signal.SIGUSR1], deferred(lambda: logs.write_threads(file)))
 
 
 def _about(config: Config, catalogue: str) -> dict[str, str]:
     from importlib.metadata import version
 
     from collector.config.loader import fingerprint
-    from collector.delivery.error_messages import scrubbed
+    from collector.delivery.store import scrubbed
 
     host, port = config.health.host, config.health.port
     return {
@@ -170,7 +169,7 @@ def _about(config: Config, catalogue: str) -> dict[str, str]:
 
 def _serve_health(config: Config, agent: Agent, spool: Spool, recorder: Recorder) -> HealthServer:
     from collector.telemetry.agent_stats import Measured
-    from collector.telemetry.health_server import HealthServer
+    from collector.telemetry.health import HealthServer
 
     stats = agent.stats
     stats.registry.register(Measured(stats, spool, recorder, time.time()))

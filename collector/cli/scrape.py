@@ -1,23 +1,198 @@
-"""``jmxlake-agent scrape``: one scrape of every family, printed."""
-
-from __future__ import annotations
+"""``jmxlake-agent scrape``: one scrape of each family, printed. ``check`` and ``top`` use it."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Final, NamedTuple
 
 import click
+from msgspec.structs import replace as replace_struct
 
+from collector.agent import plan
+from collector.agent.reload import Discovery
+from collector.agent.scrape_attempt import Scraper
+from collector.catalogue import Catalogue, Family
+from collector.catalogue.entries import Delays
 from collector.cli.command import CONFIG, JSON, Step, guarded, warn
-from collector.errors import SourceError
+from collector.cli.format import new_table, setting, show, span, styled, subject
+from collector.clock import SystemClock
+from collector.config.schema import Config
+from collector.errors import JmxlakeError, SourceError
+from collector.model import Answer, Reading, Scrape, Series, Source
+from collector.sources.admin.source import ALL, AdminSource
+from lakehouse.tables.error_text import printable
 
-if TYPE_CHECKING:
-    from collector.agent.plan import Task
-    from collector.config.schema import Config
-    from collector.model import Reading, Scrape, Series
-
+_STALE_US: Final = 30_000_000
+_MORE_LOOKS: Final = 2
+Report = Callable[[Step], None]
 _MOST = 10
+
+
+class Read(NamedTuple):
+    """A family and its scrape.
+
+    Attributes:
+        task: The family and its source.
+        scrape: The scrape. None if it was skipped because the source had not responded.
+        unknown: Why the family has no values. None if the scrape succeeded.
+    """
+
+    task: plan.Task
+    scrape: Scrape | None
+    unknown: str | None
+
+
+def attempt(task: plan.Task) -> Scrape:
+    """Scrape a family once, and a log to its end; a log that ended long ago is an error.
+
+    A response with only some of the partitions is requested again: a leader might have moved.
+    """
+    scrape = task.scraper.attempt(task.family, task.interval_us)
+    for _ in range(_MORE_LOOKS):
+        if scrape.answer is not None and scrape.outcome != "ok":
+            task.scraper.close()  # families of an exporter share its last response
+            scrape = task.scraper.attempt(task.family, task.interval_us)
+    if task.family.via != "metadata_log":
+        return scrape
+    asked_us = scrape.asked_us
+    while scrape.answer is not None and scrape.answer.more:
+        scrape = task.scraper.attempt(task.family, task.interval_us)
+    scrape = replace(scrape, asked_us=min(asked_us, scrape.asked_us))
+    why = None if scrape.answer is None else _stale(scrape.answer, scrape.answered_us)
+    return replace(scrape, outcome="timeout", answer=None, error=why) if why else scrape
+
+
+def _stale(answer: Answer, now_us: int) -> str | None:
+    """Return why a log does not show the current state; None if it does."""
+    if not answer.moments:
+        return "the log has no committed records. Check that the broker reaches the controllers"
+    at_us = answer.moments[-1].at_us
+    if now_us - at_us <= _STALE_US:
+        return None
+    at = datetime.fromtimestamp(at_us / 1e6, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    return (
+        f"the newest record is of {at}, {span((now_us - at_us) / 1e6)} ago. Check that the broker"
+        " is running and reaches the controllers"
+    )
+
+
+def found(config: Config, report: Report) -> Config:
+    """Return the configuration with all discovered sources.
+
+    Args:
+        config: The configuration.
+        report: Called for each source that discovery does not find.
+    """
+    discovery = Discovery()
+    discovery.look(config)
+    for sought, why in discovery.problems.items():
+        report(Step(sought, why, ok=False))
+    return discovery.found(config)
+
+
+def read_all(config: Config, loaded: Catalogue, report: Report) -> list[Read]:
+    """Scrape every family of every source; a source that does not respond is tried once.
+
+    Args:
+        config: The configuration with all discovered sources.
+        loaded: The catalogue.
+        report: Called immediately for each connection, and for each reason why a scrape failed.
+
+    Raises:
+        ConfigError: As for ``plan.scrapers`` and ``plan.tasks``.
+    """
+    read: list[Read] = []
+    for source in config.each():
+        name = source.source.name if len(config.each()) > 1 else ""
+        single = replace_struct(source, sources=None)
+        read += _read_source(single, loaded, partial(_report_of, name, report))
+    return read
+
+
+def _report_of(source: str, report: Report, step: Step) -> None:
+    report(step._replace(name=f"{source} {step.name}".lstrip()))
+
+
+def _read_source(config: Config, loaded: Catalogue, report: Report) -> list[Read]:
+    name, sources = config.source.name, plan.open_sources(config)
+    held = plan.held_uploads(config, sources)
+    scrapers = {
+        (name, via): Scraper(one, SystemClock(), name=name, held=held)
+        for via, one in sources.items()
+    }
+    tasks = plan.tasks(config, loaded, scrapers)
+    read: list[Read] = []
+    for place in dict.fromkeys(task.family.via for task in tasks):
+        own = [task for task in tasks if task.family.via == place]
+        # Families on a separate connection to the same place have a longer timeout.
+        own.sort(key=lambda task: task.via != place)
+        where = next(iter(config.source.transports)) if place == "jmx" else place
+        read += _read_place(where, own, sources.get(place), report)
+    if isinstance(admin := sources.get("admin"), AdminSource):
+        families = [family.task.family for family in read]
+        _compare_delays(families, plan.delays(config, loaded), admin, report)
+    return read
+
+
+def _compare_delays(
+    families: Iterable[Family], known: Mapping[str, Delays], source: AdminSource, report: Report
+) -> None:
+    """Warn if the broker's settings imply another delay of its metrics than configured."""
+    try:
+        true = source.delays()
+    except JmxlakeError:
+        return  # the scrapes of the families report it
+    for family in families:
+        for key, place in (("memory", 0), ("refresh", 1)):
+            names = {metric.name for metric in family.metrics} & known.keys()
+            wanted = {known[name][place] for name in names} - {0}
+            if true[place] and wanted and wanted != {true[place]}:
+                is_, should = (f"{us / 1e6:g}s" for us in (max(wanted), true[place]))
+                found = f"families.{family.name}.{key} is {is_}. The broker's settings: {should}"
+                report(Step("warning", found, ok=True))
+
+
+def _read_place(
+    name: str, tasks: list[plan.Task], source: Source | None, report: Report
+) -> Iterator[Read]:
+    reported, responds = set[str](), True
+    for number, task in enumerate(tasks):
+        scrape = attempt(task) if responds else None
+        if scrape is not None and number == 0:
+            report(_met(name, source, scrape))
+            responds = scrape.identity is not None
+        if scrape is None or not responds:
+            yield Read(task, scrape, f"{name} did not respond")
+            continue
+        why = None if scrape.outcome == "ok" else scrape.error or scrape.outcome
+        if why is not None and why not in reported:
+            reported.add(why)
+            report(Step(f"family {task.family.name}", why, ok=False))
+        yield Read(task, scrape, why)
+
+
+def _met(name: str, source: Source | None, scrape: Scrape) -> Step:
+    """Return the check of a source's first response; for the Admin API also check the node."""
+    identity = scrape.identity
+    if identity is None:
+        return Step(name, scrape.error or scrape.outcome, ok=False)
+    cluster, node = f"cluster {identity.cluster}", identity.node
+    if not isinstance(source, AdminSource):
+        version = f", Kafka {identity.kafka_version}" if identity.kafka_version else ""
+        return Step(name, f"node {node} of {cluster}{version}", ok=True)
+    if node == ALL:
+        return Step(name, f"{cluster}, all brokers", ok=True)
+    try:
+        known = source.cluster().has(int(node))
+    except JmxlakeError as error:
+        return Step(name, f"{cluster}; cannot check node {node}: {error}", ok=False)
+    if known is False:
+        found = f"{cluster} does not have a broker {node}, live or fenced. Correct source.node"
+        return Step(name, found, ok=False)
+    return Step(name, f"{cluster}, with broker {node}" if known else cluster, ok=True)
 
 
 @click.command
@@ -32,8 +207,6 @@ def scrape(path: Path, *, as_json: bool, show_all: bool) -> None:
     It does not store data. With --json, each family is an object with outcome, error, beans and
     seconds. The values of the family follow it, one object each.
     """
-    from collector.agent import plan
-    from collector.cli.read_families import attempt, found
 
     def work(config: Config) -> None:
         missing: list[Step] = []
@@ -67,10 +240,7 @@ def _print_lines(scrapes: Iterable[Scrape]) -> None:
                 click.echo(json.dumps({**family, **subject, "value": value}))
 
 
-def _print_table(read: list[tuple[Task, Scrape]], most: int | None) -> None:
-    from collector.cli.format import new_table, setting, show, styled, subject
-    from lakehouse.tables.error_text import printable
-
+def _print_table(read: list[tuple[plan.Task, Scrape]], most: int | None) -> None:
     table = new_table("Family and metric", "Series", "Value", right=2)
     several = len({task.source for task, _ in read}) > 1
     for task, scrape in read:

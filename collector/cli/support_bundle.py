@@ -1,7 +1,5 @@
 """``jmxlake-agent support-bundle``: one file for a bug report, without secrets."""
 
-from __future__ import annotations
-
 import io
 import json
 import os
@@ -15,16 +13,18 @@ from contextlib import closing
 from http.client import HTTPConnection, HTTPException
 from importlib.metadata import distributions
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
+import msgspec
 
 from collector.cli.command import CONFIG, guarded
+from collector.config.schema import Config
+from collector.delivery.store import scrubbed
 from collector.errors import JmxlakeError
+from collector.sources.java import crash_reports
+from collector.telemetry import logs
 from lakehouse.tables.strict_files import UnreadableFileError, read_text
-
-if TYPE_CHECKING:
-    from collector.config.schema import Config
 
 _LOG_LINES = 2_000
 _SECONDS = 5.0
@@ -77,8 +77,6 @@ def _versions() -> str:
 
 
 def _configuration(config: Config) -> str:
-    import msgspec
-
     shown = msgspec.to_builtins(config, enc_hook=str)
     # The value of an option can be a password.
     names = [option.partition("=")[0] for option in shlex.split(config.java.options)]
@@ -86,8 +84,6 @@ def _configuration(config: Config) -> str:
 
 
 def _without_secrets(value: Any) -> Any:
-    from collector.delivery.error_messages import scrubbed
-
     if isinstance(value, dict):
         return {key: _without_secrets(below) for key, below in value.items()}
     if isinstance(value, (list, tuple)):
@@ -115,8 +111,6 @@ def _asked(config: Config, name: str) -> str:
 
 
 def _beside(spool: Path) -> str:
-    from collector.sources.java import crash_reports
-
     files = ((file.name, file.stat()) for file in sorted(spool.parent.glob(f"{spool.name}*")))
     lines = [f"{name} {stat.st_size} B, mode {stat.st_mode & 0o777:o}" for name, stat in files]
     lines += [f"{report.path.name}: {report.cause}" for report in crash_reports.every(spool)]
@@ -125,9 +119,7 @@ def _beside(spool: Path) -> str:
 
 def _threads(spool: Path) -> str:
     """Return the thread stacks that the running agent writes at SIGUSR1."""
-    from collector.telemetry import thread_dump
-
-    file, asked = thread_dump.file_beside(spool), time.time() - _COARSE
+    file, asked = logs.threads_file(spool), time.time() - _COARSE
     try:
         holder = _holder(spool.with_name(f"{spool.name}.lock"))
         os.kill(holder, signal.SIGUSR1)

@@ -15,8 +15,7 @@ from deltalake import CommitProperties, DeltaTable, write_deltalake
 from deltalake.exceptions import TableNotFoundError
 
 from collector.delivery import arrow, commit_safety
-from collector.delivery.error_messages import explain, scrubbed
-from collector.delivery.storage_options import bounded, secrets
+from collector.delivery.store import bounded, explain, scrubbed, secrets
 from collector.errors import JmxlakeError, LakeError, LakeReplacedError, LakeSchemaError
 from lakehouse import tables
 from lakehouse.tables import delta_log, paths

@@ -29,9 +29,9 @@ from collector.delivery.arrow import to_arrow
 from collector.delivery.bronze_table import BronzeTable
 from collector.encoding.bronze_rows import MAX_ROWS, Row
 from collector.errors import CommitError, LakeError, LakeReplacedError
-from collector.spool.batch_tables import UnreadableBatchError
 from collector.spool.recorder import Recorder
 from collector.spool.spool import Spool, WaitingBatch
+from collector.spool.spool_file import UnreadableBatchError
 from lakehouse import tables
 from lakehouse.tables.error_text import is_fault, unexpected
 

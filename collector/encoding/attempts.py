@@ -60,10 +60,8 @@ class AttemptTrack(msgspec.Struct):
     @property
     def may_be_down(self) -> bool:
         """True if the next success can prove that no process was running (``_prove_down``)."""
-        last = next(
-            (account for account in (self.open, *reversed(self.closed)) if _is_attempt(account)),
-            None,
-        )
+        spans = (span for span in (self.open, *reversed(self.closed)) if span is not None)
+        last = next((span for span in spans if span.outcome != "skipped"), None)
         return last is not None and _found_closed(last)
 
     def _prove_down(self, started_us: int) -> None:
@@ -117,10 +115,6 @@ class AttemptTrack(msgspec.Struct):
         taken = [account for account in self.closed if account.start < instant_us]
         self.closed = [account for account in self.closed if account.start >= instant_us]
         return taken
-
-
-def _is_attempt(account: AttemptSpan | None) -> bool:
-    return account is not None and account.outcome != "skipped"
 
 
 def _found_closed(account: AttemptSpan) -> bool:

@@ -1,15 +1,23 @@
-"""Rows of the bronze tables from closed windows, in batches for the spool."""
+"""Closed pieces of runs, and the rows of the bronze tables that they become, in batches.
 
+A piece is kept until its window is closed. Until then its end can become uncertain: a change that
+is observed right after a window start may have happened before it, and a throttle-time MBean shows
+its last value for a minute.
+
+Series of one metric and topic (or all clients of one metric) that were zero or idle in the same
+interval become one row with the hash of their set. bronze/members has each set once.
+"""
+
+import hashlib
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from collector.encoding.attempts import AttemptSpan
-from collector.encoding.closed_runs import MemberSet, Run
-from collector.encoding.encoder import SealedRows
-from collector.model import Event
+from collector.model import Event, Series
 from lakehouse import tables
 
 Row = tuple[Any, ...]
@@ -18,6 +26,141 @@ MAX_ROWS: Final = 20_000
 """Maximum rows of one batch. A batch is sorted and written in memory, with 1.3 KB per row."""
 _SET, _CLUSTER = (tables.RUNS.positions[name] for name in ("members", "cluster"))
 _DAY_US: Final = 86_400_000_000  # ``date`` is the number of days since the epoch
+
+
+class Piece(msgspec.Struct):
+    """A run, or its part in one window. Times are microseconds.
+
+    ``before`` is the number of the previous piece of the series, if its end can be uncertain too.
+    """
+
+    series: Series
+    value: float | None
+    start: int
+    end: int
+    lead: int
+    tail: int
+    scrapes: int
+    flags: tuple[str, ...] = ()
+    before: int | None = None
+
+
+class Ledger(msgspec.Struct):
+    """Closed pieces by number, in the order of closing."""
+
+    pieces: dict[int, Piece] = msgspec.field(default_factory=dict)
+    next_number: int = 0
+
+    def add(self, piece: Piece) -> int:
+        """Add a piece and return its number."""
+        number = self.next_number
+        self.next_number += 1
+        self.pieces[number] = piece
+        return number
+
+    def shorten(self, number: int | None, amount_us: int) -> None:
+        """Record that the run of this piece may have ended earlier, by an amount of time.
+
+        An amount longer than the piece also applies to the previous pieces, if they are still here.
+        """
+        while number is not None and amount_us > 0 and number in self.pieces:
+            piece = self.pieces[number]
+            length = piece.end - piece.start
+            piece.tail = max(piece.tail, min(amount_us, length))
+            amount_us -= length
+            number = piece.before
+
+    def take_before(self, instant_us: int) -> list[Piece]:
+        """Remove and return the pieces that start before an instant."""
+        numbers = [number for number, piece in self.pieces.items() if piece.start < instant_us]
+        return [self.pieces.pop(number) for number in numbers]
+
+
+class MemberSet(NamedTuple):
+    """Set of partitions of one topic, or of clients as (user, client ID)."""
+
+    kind: str
+    topic: str | None
+    partitions: tuple[int, ...] | None
+    clients: tuple[tuple[str | None, str | None], ...] | None
+
+    @property
+    def hash(self) -> str:
+        """Content hash: 128 bits of SHA-256 of the set's JSON."""
+        return hashlib.sha256(msgspec.json.encode(self)).hexdigest()[:32]
+
+
+class Run(NamedTuple):
+    """One row of bronze/runs, before the columns that the delivery adds."""
+
+    series: Series
+    start: int
+    end: int
+    lead: int
+    tail: int
+    value: float | None
+    scrapes: int
+    stands_for: int
+    members: MemberSet | None
+    flags: tuple[str, ...]
+
+
+def fold(pieces: list[Piece]) -> list[Run]:
+    """Group series and return the runs, sorted by metric, topic, partition and start.
+
+    The list is emptied meanwhile, because pieces and runs together need twice the memory.
+    """
+    runs: list[Run] = []
+    groups: defaultdict[tuple[object, ...], list[Series]] = defaultdict(list)
+    while pieces:
+        piece = pieces.pop()
+        what = piece.start, piece.end, piece.lead, piece.tail, piece.value, piece.scrapes
+        if piece.value:
+            runs.append(Run(piece.series, *what, 1, None, piece.flags))
+        else:
+            groups[_folded(piece.series), *what, piece.flags].append(piece.series)
+    runs += [_grouped(key, members) for key, members in groups.items()]
+    runs.sort(key=_order)
+    return runs
+
+
+def _folded(series: Series) -> Series:
+    """Return the series without the fields that differ within a group."""
+    if series.partition is not None:
+        return series._replace(partition=None)
+    return series._replace(user=None, client_id=None)
+
+
+def _grouped(key: tuple[object, ...], members: list[Series]) -> Run:
+    _, start, end, lead, tail, value, scrapes, flags = key
+    is_single = len(members) == 1
+    series, found = (members[0], None) if is_single else (_folded(members[0]), _set(members))
+    return Run(series, start, end, lead, tail, value, scrapes, len(members), found, flags)  # type: ignore[arg-type]
+
+
+def _set(members: list[Series]) -> MemberSet:
+    if members[0].partition is not None:
+        partitions = sorted(series.partition for series in members if series.partition is not None)
+        return MemberSet("partitions", members[0].topic, tuple(partitions), None)
+    clients = {(series.user, series.client_id) for series in members}
+    in_order = sorted(clients, key=lambda one: [(name is not None, name or "") for name in one])
+    return MemberSet("clients", None, None, tuple(in_order))
+
+
+def _order(run: Run) -> tuple[object, ...]:
+    series = run.series
+    partition = -1 if series.partition is None else series.partition
+    others = (series.user or "", series.client_id or "", series.group or "", series.labels)
+    members = run.members.hash if run.members else ""
+    return (series.metric, series.topic or "", partition, run.start, *others, run.end, members)
+
+
+class SealedRows(NamedTuple):
+    """Final rows that leave the encoder: runs, scrape log, events."""
+
+    runs: list[Run]
+    accounts: list[AttemptSpan]
+    events: list[Event]
 
 
 class Batch(msgspec.Struct):

@@ -5,38 +5,20 @@ nothing can change it. State is plain data, so that the spool can store it.
 """
 
 from collections.abc import Callable
-from typing import Final, NamedTuple, Self
+from typing import Final, Self
 
 import msgspec
 
 from collector.catalogue.entries import Delays
 from collector.encoding.attempts import AttemptSpan
-from collector.encoding.closed_runs import Ledger, Run, fold
-from collector.encoding.counter import AnswerSpan, CounterTrack
-from collector.encoding.exact_family import ExactFamily
-from collector.encoding.expired_offsets import (
-    HIGH,
-    LOW,
-    NonConsumed,
-    add_up,
-    increases,
-    series_of,
-)
-from collector.encoding.family import FamilyTrack
-from collector.encoding.polled_family import PolledFamily
+from collector.encoding.bronze_rows import Ledger, SealedRows, fold
+from collector.encoding.expired_offsets import HIGH, LOW, NonConsumed, add_up, increases, series_of
+from collector.encoding.family import NEVER_US, ExactFamily, FamilyTrack, PolledFamily
+from collector.encoding.metric_tracks import AnswerSpan, CounterTrack
 from collector.model import Answer, Event, Identity, Scrape, Series
 
 _HELD_WINDOWS: Final = 12  # of an exact history that arrives at once, before some are closed
-_NEVER_US: Final = 1 << 62
 _MOST_SPANS: Final = 16  # stored clock steps
-
-
-class SealedRows(NamedTuple):
-    """Final rows that leave the encoder: runs, scrape log, events."""
-
-    runs: list[Run]
-    accounts: list[AttemptSpan]
-    events: list[Event]
 
 
 class Encoder(msgspec.Struct):
@@ -95,7 +77,7 @@ class Encoder(msgspec.Struct):
         if admitted is not None:
             self._enter(track, admitted, family.ledger)
 
-    def seal(self, now_us: int, most_us: int = _NEVER_US) -> SealedRows:
+    def seal(self, now_us: int, most_us: int = NEVER_US) -> SealedRows:
         """Close the windows that nothing can change, up to an instant, and return their rows.
 
         A family without a scrape in time claims nothing after its last scrape.
@@ -105,7 +87,7 @@ class Encoder(msgspec.Struct):
             family.settle(now_us, end_us)
         return self._take(end_us, lambda family: min(end_us, family.complete_us))
 
-    def has_sealable(self, now_us: int, most_us: int = _NEVER_US) -> bool:
+    def has_sealable(self, now_us: int, most_us: int = NEVER_US) -> bool:
         """Return True if there are windows up to an instant that nothing can change."""
         end_us = min(self.sealable_us(now_us), most_us)
         return end_us > self.sealed_us or any(

@@ -9,9 +9,8 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from collector.encoding.counter import CounterTrack
 from collector.encoding.encoder import Encoder
-from collector.encoding.gauge import GaugeTrack
+from collector.encoding.metric_tracks import CounterTrack, GaugeTrack
 from collector.model import Reading, Scrape, Series
 from lakehouse.tables.error_text import unexpected
 

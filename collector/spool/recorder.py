@@ -1,24 +1,62 @@
-"""Recorder: stores each scrape in the journal before the next one starts, and closes windows."""
+"""Recorder: stores each scrape in the journal before the next one starts, and closes windows.
+
+After a failed write it reads the encoders back from the disk.
+"""
 
 import threading
 import uuid
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import Final
 
 from collector.encoding.bronze_rows import Row
 from collector.errors import SpoolError
 from collector.model import Event, Scrape, Series
 from collector.spool import journal
-from collector.spool.batch_tables import Dropped
-from collector.spool.recovery import Broken, read_back, undelivered
-from collector.spool.source_states import DelaysOf, Scope, Sealed, Sources, SourceStates
+from collector.spool.source_states import DelaysOf, Encoders, Scope, Sealed, Sources, SourceStates
 from collector.spool.spool import Spool
+from collector.spool.spool_file import Dropped
 from lakehouse.tables.error_text import unexpected
 
+_EVENTS: Final = 1_000  # that wait while the spool cannot be written
 _STEP_US: Final = 1_000_000  # sources answer in any order; a clock step is larger
+
+
+@dataclass(slots=True)
+class _Broken:
+    """A write failed or is running, so encoders and disk can differ.
+
+    Attributes:
+        first_us: Time of the first failed write. 0 if unknown.
+        last_us: Time of the last failed write.
+        unwritten: Events to store with the next write.
+    """
+
+    first_us: int = 0
+    last_us: int = 0
+    unwritten: deque[Event] = field(default_factory=lambda: deque(maxlen=_EVENTS))
+
+    def fail(self, at_us: int, *unwritten: Event) -> None:
+        """Record a failed write.
+
+        Args:
+            at_us: Time of the unwritten data. 0 if unknown.
+            unwritten: The events that it contained.
+        """
+        if at_us:
+            self.first_us = min(self.first_us or at_us, at_us)
+            self.last_us = max(self.last_us, at_us)
+        self.unwritten.extend(unwritten)
+
+    def events(self) -> list[Event]:
+        """Return the events to store after recovery."""
+        if not self.last_us:
+            return [*self.unwritten]
+        old, new = _instant(self.first_us), _instant(self.last_us)
+        return [Event(self.last_us, "spool_unwritable", Series(""), old, new), *self.unwritten]
 
 
 class Recorder:
@@ -60,9 +98,9 @@ class Recorder:
         self.sealed_us = self.dropped_batches = 0
         self.last_window: tuple[int, Mapping[str, int]] = (0, {})
         self.reported: Counter[str] = Counter()
-        self._broken: Broken | None = None  # None: encoders and disk are equal
+        self._broken: _Broken | None = None  # None: encoders and disk are equal
         self._states = SourceStates(Scope(dict(sources), delays, catalogue), window_us)
-        self._states.encoders, unreadable = read_back(spool, self._states)
+        self._states.encoders, unreadable = _read_back(spool, self._states)
         self.found = [*spool.found, *unreadable]
         self._states.break_off()
         self._states.tell(*self.found)
@@ -98,7 +136,7 @@ class Recorder:
                 except Exception as error:  # noqa: BLE001 - one response must not stop the others
                     fault = error
                     self._spool.append(entries)
-                    self._states.encoders, _ = read_back(self._spool, self._states)
+                    self._states.encoders, _ = _read_back(self._spool, self._states)
                     why = f"it could not be recorded: {unexpected(error)}"
                     failed = replace(scrape, outcome="error", identity=None, answer=None, error=why)
                     entries = [self._taken(failed)]
@@ -111,7 +149,7 @@ class Recorder:
         with self._lock:
             encoders = self._states.encoders
             if self._broken is not None:
-                encoders, _ = read_back(self._spool, self._states)
+                encoders, _ = _read_back(self._spool, self._states)
             return encoders[source or self._states.first].recorded_until_us(family)
 
     def lost(self) -> dict[str, dict[Series, float]]:
@@ -174,7 +212,7 @@ class Recorder:
 
     def refused(self, batches: Dropped, why: str) -> None:
         """Store an event about batches that cannot be delivered, as ``report`` does."""
-        event = undelivered("batch_refused", batches)
+        event = _undelivered("batch_refused", batches)
         self.report(event.kind, event.old or "", f"{event.new}: {why}")
 
     def seal(self, now_us: int) -> bool:
@@ -229,11 +267,11 @@ class Recorder:
             events: Events to store later if this write fails.
         """
         with self._lock:
-            broken = self._broken or Broken()
+            broken = self._broken or _Broken()
             try:
                 if self._broken is not None:
                     self._resume(self._broken, at_us)
-                    broken = Broken()
+                    broken = _Broken()
                 self._broken = broken
                 yield
                 self._broken = None
@@ -241,11 +279,11 @@ class Recorder:
                 broken.fail(at_us, *events)
                 raise
 
-    def _resume(self, broken: Broken, now_us: int) -> None:
+    def _resume(self, broken: _Broken, now_us: int) -> None:
         """Continue from the state on disk, with events of the time since."""
         # A write first: reading everything back is useless while the disk is full.
         self._spool.remember("agent", self._spool.agent)
-        self._states.encoders, unreadable = read_back(self._spool, self._states)
+        self._states.encoders, unreadable = _read_back(self._spool, self._states)
         self._states.break_off()
         self._states.tell(*unreadable, *broken.events())
         sealed = self._states.retire()
@@ -269,4 +307,27 @@ class Recorder:
         self.sealed_us = self._states.sealed_us
 
     def _rows_of_dropped(self, batches: Dropped) -> list[Row]:
-        return self._states.event_rows(undelivered("batch_dropped", batches))
+        return self._states.event_rows(_undelivered("batch_dropped", batches))
+
+
+def _read_back(spool: Spool, states: SourceStates) -> tuple[Encoders, list[Event]]:
+    """Return the encoders on disk, and an event if a part of them is unreadable."""
+    state, entries = spool.recover()
+    found, unreadable = journal.replay(state, entries, states.window_us)
+    encoders = states.completed(found)
+    if unreadable is None:
+        return encoders, []
+    at_us = max((encoder.ended_us() for encoder in encoders.values()), default=0)
+    return encoders, [Event(at_us, "journal_unreadable", Series(""), None, unreadable)]
+
+
+def _undelivered(kind: str, batches: Dropped) -> Event:
+    """Return the event of batches that do not reach the lake, at the end of their time."""
+    numbers = f"{batches.first}..{batches.last}"
+    span = f"{_instant(batches.from_us)}..{_instant(batches.to_us)}"
+    return Event(batches.to_us, kind, Series(""), numbers, span)
+
+
+def _instant(at_us: int) -> str:
+    """Return an instant as text (ISO 8601, UTC)."""
+    return datetime.fromtimestamp(at_us / 1e6, UTC).isoformat(timespec="microseconds")

@@ -5,8 +5,8 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from collector.catalogue.entries import Delays
-from collector.encoding.bronze_rows import Batch, Origin, Row, batches_of, event_row
-from collector.encoding.encoder import Encoder, SealedRows
+from collector.encoding.bronze_rows import Batch, Origin, Row, SealedRows, batches_of, event_row
+from collector.encoding.encoder import Encoder
 from collector.model import Event, Scrape, Series
 
 Sources = Mapping[str, str | None]

@@ -9,14 +9,7 @@ import os
 import shutil
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import (
-    AbstractContextManager,
-    ExitStack,
-    closing,
-    contextmanager,
-    nullcontext,
-    suppress,
-)
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final, NamedTuple
@@ -27,9 +20,8 @@ from collector.clock import Clock, SystemClock
 from collector.encoding.bronze_rows import Batch, Row
 from collector.errors import SpoolError, SpoolInUseError
 from collector.model import Event, Series
-from collector.spool import batch_tables, integrity, upgrade
-from collector.spool.batch_tables import Dropped, SetKey
-from collector.spool.spool_file import SpoolFile, advise, checksum, meta, put_meta, read_only
+from collector.spool import integrity, spool_file
+from collector.spool.spool_file import Dropped, SetKey, advise, checksum, meta, put_meta
 from lakehouse import tables
 
 _KEPT_SETS: Final = 10_000  # batches, about a month of windows of five minutes
@@ -98,9 +90,9 @@ class Spool(AbstractContextManager["Spool"]):
             lock = self._take_lock(opened)
             now_us = (clock or SystemClock()).wall_us()
             was_made = os.fstat(lock).st_size > 0
-            upgrade.upgrade(path)
+            integrity.upgrade(path)
             aside = integrity.set_aside_if_damaged(path, now_us, was_made=was_made)
-            self._file = SpoolFile(path)
+            self._file = spool_file.SpoolFile(path)
             opened.callback(self._file.close)
             with self._file.writing() as db:
                 self._read(db, aside, now_us)
@@ -148,7 +140,7 @@ class Spool(AbstractContextManager["Spool"]):
         """Copy the known tables of another spool. An agent may be using it."""
         if not path.is_file():  # opening a FIFO would block
             return
-        with suppress(sqlite3.Error), closing(read_only(path)) as other:
+        with suppress(sqlite3.Error), closing(spool_file.read_only(path)) as other:
             rows = other.execute("SELECT * FROM meta WHERE key LIKE 'table %'").fetchall()
             with self._file.writing() as db:
                 db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?, ?)", rows)
@@ -179,14 +171,14 @@ class Spool(AbstractContextManager["Spool"]):
         first, number, dropped, batch = self.last_number + 1, self.last_number, None, None
         with self._file.writing() as db:
             for number, batch in enumerate(batches, first):
-                batch_tables.put_batch(db, number, first, batch)
+                spool_file.put_batch(db, number, first, batch)
             if batch is not None:
                 excess = self.depth().bytes - self.max_bytes
-                dropped = batch_tables.drop_oldest(db, first, self.reached, excess)
+                dropped = spool_file.drop_oldest(db, first, self.reached, excess)
                 db.execute("DELETE FROM sets WHERE used < ?", (number - _KEPT_SETS,))
             if batch is not None and dropped is not None and events_of is not None:
                 batch.rows.setdefault(tables.EVENTS.name, []).extend(events_of(dropped))
-                batch_tables.put_batch(db, number, first, batch, dropped)
+                spool_file.put_batch(db, number, first, batch, dropped)
             self._put_state(db, state, number)
             db.execute("DELETE FROM meta WHERE key = 'damaged'")
         self.last_number, self.found = number, []
@@ -211,7 +203,7 @@ class Spool(AbstractContextManager["Spool"]):
         """
         found: list[WaitingBatch] = []
         with self._file.reading() as db:
-            for number, size, count, batch in batch_tables.read_batches(db):
+            for number, size, count, batch in spool_file.read_batches(db):
                 limit_bytes, limit_rows = limit_bytes - size, limit_rows - count
                 if found and (limit_bytes < 0 or limit_rows < 0):
                     break
@@ -388,7 +380,8 @@ def _files(path: Path) -> list[Path]:
 def _unlocked(path: Path) -> Iterator[None]:
     """Lock an existing spool for a moment."""
     lock = Path(f"{path}.lock")
-    with lock.open("rb+") if lock.exists() else nullcontext() as file:
+    with ExitStack() as opened:
+        file = opened.enter_context(lock.open("rb+")) if lock.exists() else None
         try:
             if file is not None:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

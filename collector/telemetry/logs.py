@@ -1,18 +1,24 @@
-"""The agent's log: one line per event on standard error, as text or JSON.
+"""The agent's log, and a dump of its threads.
 
-Every line has ``event``, ``level`` and ``time``, including the lines of libraries and Python.
+The log is one line per event on standard error, as text or JSON. Every line has ``event``,
+``level`` and ``time``, including the lines of libraries and Python. The dump has the stacks of all
+Python and Java threads.
 """
 
 import json
 import logging
+import os
 import sys
 import threading
+import traceback
 import warnings
 from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 from typing import Final
 
 from collector.errors import places
+from collector.sources.java.jvm import started_jvm
 from lakehouse.tables.error_text import printable, unexpected
 
 _LOGGER: Final = logging.getLogger("jmxlake")
@@ -94,3 +100,41 @@ class _Formatter(logging.Formatter):
 def _died(failure: threading.ExceptHookArgs) -> None:
     thread = failure.thread.name if failure.thread else "?"
     error("thread_died", thread=thread, error=unexpected(failure.exc_value or SystemExit()))
+
+
+def threads_file(spool: Path) -> Path:
+    """Return the path of an agent's thread dump, next to its spool."""
+    return spool.with_name(f"{spool.name}.threads")
+
+
+def write_threads(path: Path) -> None:
+    """Write a thread dump that only its owner can read. Log any error."""
+    new = path.with_name(f"{path.name}.new")
+    try:
+        new.unlink(missing_ok=True)
+        file = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(file, "w", encoding="utf-8", errors="backslashreplace") as out:
+            out.write("\n".join([*_python_stacks(), *_java_stacks()]))
+        new.replace(path)
+    except Exception as failure:  # noqa: BLE001 - a diagnosis must not stop the agent
+        warning("thread_dump_failed", path=str(path), error=unexpected(failure))
+    else:
+        info("thread_dump_written", path=str(path))
+
+
+def _python_stacks() -> list[str]:
+    frames = sys._current_frames()  # noqa: SLF001 - documented for debuggers
+    return [
+        f"Python thread {thread.name}\n{''.join(traceback.format_stack(frames[thread.ident]))}"
+        for thread in threading.enumerate()
+        if thread.ident in frames
+    ]
+
+
+def _java_stacks() -> list[str]:
+    java = started_jvm()
+    stacks = java("java.lang.Thread").getAllStackTraces() if java is not None else {}
+    return [
+        "\n    at ".join([f"Java thread {thread}", *map(str, frames)]) + "\n"
+        for thread, frames in stacks.items()
+    ]

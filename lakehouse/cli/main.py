@@ -5,16 +5,14 @@ the lease.
 """
 
 import sys
-from importlib import import_module
 from typing import Any, Final, NoReturn
 
 import click
-from click.shell_completion import CompletionItem
 
 from lakehouse.cli.options import log
 from lakehouse.errors import LakehouseError, LeaseHeldError, extra, is_of_spark, spark_failed
 from lakehouse.tables import error_text
-from lakehouse.tables.command_group import SectionedGroup
+from lakehouse.tables.command_group import LazyGroup
 
 _COMMANDS: Final = {
     "Report": {
@@ -47,40 +45,20 @@ _COMMANDS: Final = {
     },
 }
 """The module and the first sentence of each command, by section of ``--help``."""
-_BY_NAME: Final = {name: entry for section in _COMMANDS.values() for name, entry in section.items()}
 _RENAMED: Final = {"objectives": "slo", "sla": "slo publish", "unit": "systemd-unit"}
 _NEEDS_MAINTAIN: Final = ("doctor", "export", "maintain", "views")
 """Commands that need only the extra ``maintain``."""
 _CLICK_ERRORS: Final = (click.ClickException, click.exceptions.Exit, click.Abort)
 
 
-class _Commands(SectionedGroup):
-    """A group that imports commands lazily, so that ``--help`` is fast.
+class _Commands(LazyGroup):
+    """Prints an error as one line and exits with 1, or 3 if another rollup holds the lease."""
 
-    It prints an error as one line and exits with 1, or 3 if another rollup holds the lease.
-    """
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        if cmd_name not in _BY_NAME:
-            return None
-        module, _ = _BY_NAME[cmd_name]
-        function = cmd_name.replace("-", "_")
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         try:
-            command: click.Command = getattr(import_module(f"lakehouse.cli.{module}"), function)
+            return super().get_command(ctx, cmd_name)
         except ModuleNotFoundError as error:
             _fail_for_missing(error, cmd_name)
-        return command
-
-    def summary(self, name: str) -> str:
-        _, text = _BY_NAME[name]
-        return text
-
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:  # noqa: ARG002
-        return [
-            CompletionItem(name, help=text)
-            for name, (_, text) in _BY_NAME.items()
-            if name.startswith(incomplete)
-        ]
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -102,7 +80,7 @@ class _Commands(SectionedGroup):
 
 
 @click.group(
-    cls=_Commands, sections=_COMMANDS, renamed=_RENAMED,
+    cls=_Commands, package="lakehouse.cli", sections=_COMMANDS, renamed=_RENAMED,
     context_settings={"help_option_names": ["-h", "--help"]},
 )  # fmt: skip
 @click.version_option(package_name="jmxlake")

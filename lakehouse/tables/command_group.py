@@ -1,9 +1,12 @@
 """Command group of both programs: sections in ``--help``, and errors for renamed commands."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from importlib import import_module
+from keyword import iskeyword
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 
 class SectionedGroup(click.Group):
@@ -17,7 +20,7 @@ class SectionedGroup(click.Group):
     def __init__(
         self,
         *args: Any,
-        sections: Mapping[str, Sequence[str]],
+        sections: Mapping[str, Iterable[str]],
         renamed: Mapping[str, str] | None = None,
         **options: Any,
     ) -> None:
@@ -49,3 +52,45 @@ class SectionedGroup(click.Group):
         for title, names in self._sections.items():
             with formatter.section(title):
                 formatter.write_dl([(name.ljust(width), self.summary(name)) for name in names])
+
+
+class LazyGroup(SectionedGroup):
+    """A group that imports a command when it is used, so that ``--help`` is fast.
+
+    Args:
+        package: Package of the commands' modules.
+        sections: Module and first sentence of each command, by section of ``--help``.
+    """
+
+    def __init__(
+        self,
+        *args: Any,
+        package: str,
+        sections: Mapping[str, Mapping[str, tuple[str, str]]],
+        **options: Any,
+    ) -> None:
+        super().__init__(*args, sections=sections, **options)
+        self._package = package
+        self._entries = {name: entry for one in sections.values() for name, entry in one.items()}
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """Import a command. None: the group does not have it."""
+        if cmd_name not in self._entries:
+            return None
+        module, _ = self._entries[cmd_name]
+        function = cmd_name.replace("-", "_") + "_" * iskeyword(cmd_name)
+        command: click.Command = getattr(import_module(f"{self._package}.{module}"), function)
+        return command
+
+    def summary(self, name: str) -> str:
+        """Return the first sentence of a command's help."""
+        return self._entries[name][1]
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Return the commands and options that start with a text."""
+        found = [
+            CompletionItem(name, help=text)
+            for name, (_, text) in self._entries.items()
+            if name.startswith(incomplete)
+        ]
+        return [*found, *click.Command.shell_complete(self, ctx, incomplete)]

@@ -20,10 +20,9 @@ import pytest
 from collector.encoding.bronze_rows import Batch
 from collector.errors import SpoolError
 from collector.model import Answer, Identity, Reading, Scrape, Series
-from collector.spool.batch_tables import UnreadableBatchError
 from collector.spool.recorder import Recorder
 from collector.spool.spool import Spool
-from collector.spool.spool_file import read_only
+from collector.spool.spool_file import UnreadableBatchError, read_only
 from lakehouse import tables
 
 if TYPE_CHECKING:

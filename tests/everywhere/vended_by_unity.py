@@ -13,7 +13,7 @@ import pytest
 from deltalake import DeltaTable
 
 from collector.config.schema import Lake, UnityCatalog
-from collector.delivery.storage_options import of_lake
+from collector.delivery.store import of_lake
 from collector.errors import LakeError
 from lakehouse import tables
 from tests.everywhere import small_fleet

@@ -10,7 +10,7 @@ import json
 import sys
 import time
 
-from collector.agent.open_sources import open_sources
+from collector.agent.plan import open_sources
 from collector.config import loader
 from collector.errors import JmxlakeError
 

@@ -197,7 +197,7 @@ _NO_JVM: Final = """
 import json, sys
 from collector import catalogue
 from collector.config import loader
-from collector.agent.open_sources import open_sources
+from collector.agent.plan import open_sources
 loaded = loader.parse(json.load(sys.stdin), "probe")
 found = open_sources(loaded)
 beans = found["jmx"].read(catalogue.load().family("controller")).beans

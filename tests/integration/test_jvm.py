@@ -10,7 +10,7 @@ import urllib.request
 from collector.sources.java import jvm
 from collector.telemetry import memory
 from collector.telemetry.agent_stats import AgentStats
-from collector.telemetry.health_server import HealthServer
+from collector.telemetry.health import HealthServer
 
 class Heap:
     def collect(self):

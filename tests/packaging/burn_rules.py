@@ -19,7 +19,7 @@ from click.testing import CliRunner
 from collector.catalogue import load
 from collector.model import Answer, Identity, Reading, Scrape, Series
 from collector.telemetry.agent_stats import AgentStats
-from collector.telemetry.health_server import HealthServer
+from collector.telemetry.health import HealthServer
 from collector.telemetry.live_metrics import Live
 from demo.ports import free_ports
 from lakehouse.cli.main import main

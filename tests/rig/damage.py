@@ -8,8 +8,7 @@ import sqlite3
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Final
 
-from collector.spool.batch_tables import put_batch, read_batches
-from collector.spool.spool_file import checksum
+from collector.spool.spool_file import checksum, put_batch, read_batches
 from lakehouse import tables
 from tests.rig.stage import Outcome
 from tests.rig.tripwires import Step

@@ -8,7 +8,7 @@ from collector.agent.plan import Task
 from collector.agent.scrape_attempt import Scraper
 from collector.catalogue import load
 from collector.cli.command import Step
-from collector.cli.read_families import _read_place, attempt
+from collector.cli.scrape import _read_place, attempt
 from collector.errors import SourceError
 from collector.model import Answer, Identity, Moment
 

@@ -18,7 +18,7 @@ from collector.cli import check
 from collector.config.loader import load
 from collector.delivery import bronze_table
 from collector.delivery.delivery import Delivery
-from collector.delivery.storage_options import of_lake
+from collector.delivery.store import of_lake
 from collector.encoding.bronze_rows import Batch
 from collector.errors import HealthError, JmxlakeError, LakeError, SpoolError
 from collector.spool.spool import Spool

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from collector.agent.coarsening import OFF, Change, Limiter, room
 from collector.agent.plan import Task
+from collector.agent.schedule import OFF, Change, Limiter, room
 from collector.catalogue import Family, Metric
 from collector.config.schema import Limits
 from collector.settings import Size

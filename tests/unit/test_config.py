@@ -15,9 +15,9 @@ from click.testing import CliRunner
 
 from collector.agent import plan
 from collector.cli.main import main
-from collector.config import checks, loader
+from collector.config import loader
 from collector.config.schema import Config, Lake
-from collector.delivery.storage_options import from_file
+from collector.delivery.store import from_file
 from collector.errors import ConfigError, SettingError
 from collector.settings import Duration, Section
 from collector.sources.java import jvm
@@ -231,7 +231,7 @@ def test_tls_to_another_host_needs_a_trust_store() -> None:
 def test_clear_text_password_has_a_warning(source: dict[str, Any], host: str | None) -> None:
     parsed = loader.parse({**MINIMAL, "source": {"node": 1, **source}}, "agent.yaml")
     told = f"the agent sends the password to {host} in clear text; use TLS or a loopback address"
-    assert checks.warnings(parsed) == ([told] if host else [])
+    assert loader.warnings(parsed) == ([told] if host else [])
 
 
 @pytest.mark.parametrize(

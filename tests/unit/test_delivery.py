@@ -25,9 +25,13 @@ from collector.delivery import arrow, bronze_table
 from collector.delivery.bronze_table import BronzeTable
 from collector.delivery.delivery import Delivery
 from collector.encoding.attempts import AttemptSpan
-from collector.encoding.bronze_rows import Batch, Origin, batches_of as batches_of_sealed
-from collector.encoding.closed_runs import Run
-from collector.encoding.encoder import SealedRows
+from collector.encoding.bronze_rows import (
+    Batch,
+    Origin,
+    Run,
+    SealedRows,
+    batches_of as batches_of_sealed,
+)
 from collector.errors import CommitError, LakeError, LakeSchemaError
 from collector.model import Event, Series
 from collector.spool.spool import Spool
@@ -36,7 +40,7 @@ from lakehouse import tables
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from collector.spool.batch_tables import Dropped
+    from collector.spool.spool_file import Dropped
 
 MIB = 1 << 20
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from collector.delivery.bronze_table import BronzeTable
-from collector.delivery.error_messages import explain, scrubbed
-from collector.delivery.storage_options import secrets
+from collector.delivery.store import explain, scrubbed, secrets
 from collector.errors import LakeError
 from demo.ports import free_ports
 from lakehouse import tables

@@ -11,7 +11,7 @@ import duckdb
 import pytest
 
 from collector import catalogue
-from collector.agent.discovery import Discovery
+from collector.agent.reload import Discovery
 from collector.cli import check, run
 from collector.config.loader import load
 from collector.delivery.delivery import Delivery

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from collector.delivery.worker import DeliveryWorker
+from collector.agent.schedule import DeliveryWorker
 from collector.errors import CommitError, SpoolError
 from collector.telemetry.agent_stats import AgentStats
 

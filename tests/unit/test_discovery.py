@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from collector.agent import open_sources
-from collector.agent.discovery import Discovery
+from collector.agent import plan
+from collector.agent.reload import Discovery
 from collector.cli import support_bundle
 from collector.config.loader import parse
 from collector.errors import ConfigError, SettingError, SourceTimeoutError
@@ -65,14 +65,14 @@ class FakeProcesses:
 @pytest.fixture
 def cluster(monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
     fake = FakeCluster()
-    monkeypatch.setattr(open_sources, "open_admin", lambda *_: fake)
+    monkeypatch.setattr(plan, "open_admin", lambda *_: fake)
     return fake
 
 
 @pytest.fixture
 def processes(monkeypatch: pytest.MonkeyPatch) -> FakeProcesses:
     fake = FakeProcesses()
-    monkeypatch.setattr(open_sources, "open_transport", fake)
+    monkeypatch.setattr(plan, "open_transport", fake)
     return fake
 
 

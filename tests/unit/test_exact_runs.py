@@ -11,8 +11,9 @@ from hypothesis import given, settings, strategies as st
 
 from collector.agent import plan
 from collector.config import loader
-from collector.encoding.encoder import Encoder, SealedRows
-from collector.encoding.exact_family import HOLD_US
+from collector.encoding.bronze_rows import SealedRows
+from collector.encoding.encoder import Encoder
+from collector.encoding.family import HOLD_US
 from collector.model import Answer, Identity, Moment, Notice, Reading, Scrape, Series
 from collector.sources.metadata_log.history import expand
 from collector.spool import journal
@@ -23,7 +24,7 @@ from lakehouse import tables
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from collector.encoding.closed_runs import Run
+    from collector.encoding.bronze_rows import Run
 
 pytestmark = pytest.mark.slow
 

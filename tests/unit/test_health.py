@@ -17,7 +17,7 @@ from collector.errors import HealthError
 from collector.model import Answer, Scrape
 from collector.spool.spool import Depth
 from collector.telemetry.agent_stats import STALE_SECONDS, AgentStats, Measured
-from collector.telemetry.health_server import HealthServer
+from collector.telemetry.health import HealthServer
 from tests.agent_metrics import FakeSpool
 from tests.waiting import wait_for
 
@@ -265,7 +265,7 @@ def test_too_long_request_gets_no_response(stage: Stage) -> None:
 
 @pytest.mark.slow
 def test_slow_request_is_disconnected(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("collector.telemetry.health_server._REQUEST_SECONDS", 0.5)
+    monkeypatch.setattr("collector.telemetry.health._REQUEST_SECONDS", 0.5)
     dripped: list[int] = []  # what counts: on a busy machine a second may pass without a drop
 
     def drip(asker: socket.socket) -> None:
@@ -292,7 +292,7 @@ def test_clients_on_all_connections_block_briefly(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # For as long as a busy machine may take to open so many.
-    monkeypatch.setattr("collector.telemetry.health_server._REQUEST_SECONDS", 8.0)
+    monkeypatch.setattr("collector.telemetry.health._REQUEST_SECONDS", 8.0)
     before = _threads()  # those of earlier tests may still be ending
     with ExitStack() as opened:
         silent = [opened.enter_context(stage.open()) for _ in range(64)]

@@ -332,7 +332,7 @@ def test_an_agent_of_such_clients_reads_nothing_else_and_starts_no_jvm(app: Appl
     }
     program = (
         "import json, sys; from collector.config import loader;"
-        "from collector.agent.open_sources import open_sources;"
+        "from collector.agent.plan import open_sources;"
         "found = open_sources(loader.parse(json.load(sys.stdin), 'test'));"
         "print(sorted(found), found['statistics'].identify().node, 'jpype' in sys.modules)"
     )

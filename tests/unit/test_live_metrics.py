@@ -11,7 +11,7 @@ from prometheus_client.openmetrics import exposition as openmetrics
 from prometheus_client.parser import text_string_to_metric_families
 
 from collector.catalogue import load
-from collector.cli.top.symptoms import SYMPTOMS
+from collector.cli.symptoms import SYMPTOMS
 from collector.encoding.expired_offsets import HIGH, LOW, add_up
 from collector.model import Answer, Identity, Reading, Scrape, Series
 from collector.telemetry.live_metrics import Live

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from collector.encoding.closed_runs import Run
+    from collector.encoding.bronze_rows import Run
     from lakehouse.report.facts.sections.consumer_groups import LostOffsets
 
 S = 1_000_000

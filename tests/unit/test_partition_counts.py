@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from collector import catalogue
-from collector.agent.partition_counts import HIDDEN, PartitionCounts
+from collector.agent.removed_values import HIDDEN, PartitionCounts
 from collector.agent.scrape_attempt import Scraper
 from collector.encoding.encoder import Encoder
 from collector.model import Answer, Identity, Reading, Series

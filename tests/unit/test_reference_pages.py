@@ -55,7 +55,10 @@ def programs() -> Iterator[tuple[str, click.Command]]:
         name, command = waiting.pop()
         yield name, command
         if isinstance(command, click.Group):
-            waiting += [(f"{name} {below}", one) for below, one in command.commands.items()]
+            context = click.Context(command)
+            below = command.list_commands(context)
+            found = ((one, command.get_command(context, one)) for one in below)
+            waiting += [(f"{name} {one}", inner) for one, inner in found if inner is not None]
 
 
 def kinds(section: type[Section]) -> Iterator[type[Section]]:

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from collector.agent import open_sources, plan
-from collector.agent.discovery import Discovery
-from collector.agent.reload import Reload
+from collector.agent import plan
+from collector.agent.reload import Discovery, Reload
 from collector.config.loader import load
 from collector.errors import ConfigError
 from collector.model import Identity
@@ -94,7 +93,7 @@ def test_discovered_sources_are_new_plan_until_adopted(
     assert reload.is_open
     assert reload.found() is None
     with monkeypatch.context() as patch:
-        patch.setattr(open_sources, "open_transport", lambda _: FakeProcess())
+        patch.setattr(plan, "open_transport", lambda _: FakeProcess())
         assert reload.look() == {}
         made = reload.found()
         assert reload.found() is None

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from collector.catalogue.entries import Delays
-from collector.encoding.encoder import Encoder, SealedRows
+from collector.encoding.bronze_rows import SealedRows
+from collector.encoding.encoder import Encoder
 from collector.model import Answer, Identity, Reading, Scrape, Series
 from collector.sources.base.error_mapping import NOTHING_LISTENS
 from collector.spool import journal
@@ -19,7 +20,7 @@ from lakehouse.report.figures import floor_us
 from lakehouse.tables import FLAG_GAP, FLAG_INCREASE
 
 if TYPE_CHECKING:
-    from collector.encoding.closed_runs import Run
+    from collector.encoding.bronze_rows import Run
 
 pytestmark = pytest.mark.slow
 

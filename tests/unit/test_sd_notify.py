@@ -12,7 +12,7 @@ import pytest
 
 from collector.model import Answer, Scrape
 from collector.telemetry.agent_stats import STALE_SECONDS, AgentStats
-from collector.telemetry.sd_notify import BEAT_SECONDS, Service
+from collector.telemetry.health import BEAT_SECONDS, Service
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

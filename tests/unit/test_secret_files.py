@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from collector.config import loader
-from collector.config.checks import warnings
+from collector.config.loader import warnings
 from collector.errors import ConfigError
 
 if TYPE_CHECKING:

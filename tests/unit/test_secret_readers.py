@@ -10,7 +10,7 @@ import pytest
 
 from collector.config import loader
 from collector.config.schema import Lake, UnityCatalog
-from collector.delivery.storage_options import from_file
+from collector.delivery.store import from_file
 from collector.delivery.vended_credentials import VendedCredentials
 from collector.errors import JmxlakeError
 from collector.settings import Secret

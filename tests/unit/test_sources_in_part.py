@@ -11,7 +11,7 @@ import pytest
 
 from collector import catalogue
 from collector.agent.scrape_attempt import Scraper
-from collector.cli.read_families import attempt
+from collector.cli.scrape import attempt
 from collector.clock import SystemClock
 from collector.model import Answer, Identity
 from collector.settings import Duration

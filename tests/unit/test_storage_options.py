@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from collector.delivery.storage_options import bounded, secrets
+from collector.delivery.store import bounded, secrets
 from collector.errors import ConfigError
 
 

@@ -11,8 +11,7 @@ from rich.console import Console
 from collector.agent.plan import Task
 from collector.catalogue import load
 from collector.cli.format import amount, ranges, setting, span
-from collector.cli.top.symptoms import KINDS, Board, kinds_of
-from collector.cli.top.view import view
+from collector.cli.symptoms import KINDS, Board, kinds_of, view
 from collector.model import Answer, Commit, Identity, Offsets, Partition, Reading, Scrape, Series
 from lakehouse.tables.error_text import printable
 

@@ -14,7 +14,7 @@ import pytest
 
 from collector.config import loader
 from collector.config.schema import Lake, UnityCatalog
-from collector.delivery.storage_options import of_lake, secrets
+from collector.delivery.store import of_lake, secrets
 from collector.delivery.vended_credentials import VendedCredentials
 from collector.errors import ConfigError, LakeError
 

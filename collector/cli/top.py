@@ -1,25 +1,27 @@
 """``jmxlake-agent top``: a live view of current problems."""
 
-from __future__ import annotations
-
 import sys
+import termios
 import time
+import tty
 from collections.abc import Callable
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
+from msgspec.structs import replace
+from rich.console import Console, RenderableType
+from rich.live import Live
 
+from collector.agent import plan
+from collector.agent.schedule import Schedule
 from collector.cli.command import CONFIG, guarded, warn
+from collector.cli.format import show
+from collector.cli.scrape import found
+from collector.cli.symptoms import NOT_YET, Board, view
+from collector.config.schema import Config
 from collector.errors import SourceError
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-
-    from collector.cli.top.symptoms import Board
-    from collector.config.schema import Config
 
 _PIPE_WIDTH = 160
 _SLOWEST_US = 10_000_000  # a person does not wait for the long intervals of some families
@@ -40,12 +42,6 @@ def top(path: Path, times: int | None) -> None:
     Press q to quit. In a pipe it prints once, as text, and exits with 1 if it has no data. A "?" is
     unknown; other brokers report a "-".
     """
-    from msgspec.structs import replace
-
-    from collector.agent import plan
-    from collector.agent.schedule import Schedule
-    from collector.cli.read_families import found
-    from collector.cli.top.symptoms import Board
 
     def work(config: Config) -> None:
         # MBeans show the present. The metadata log is a history and can be far behind.
@@ -75,8 +71,6 @@ def top(path: Path, times: int | None) -> None:
 
 
 def _look(board: Board, name: str, width: int, height: int) -> RenderableType:
-    from collector.cli.top.view import view
-
     now = time.monotonic()
     state = board.state(now)
     if state.identity is not None:
@@ -86,12 +80,6 @@ def _look(board: Board, name: str, width: int, height: int) -> RenderableType:
 
 
 def _live(look: Callable[[int, int], RenderableType]) -> None:
-    import termios
-    import tty
-
-    from rich.console import Console
-    from rich.live import Live
-
     console = Console(highlight=False, emoji=False, markup=False)
     before = termios.tcgetattr(sys.stdin)
     tty.setcbreak(sys.stdin)
@@ -110,9 +98,6 @@ def _live(look: Callable[[int, int], RenderableType]) -> None:
 
 def _print(board: Board, name: str, times: int, interval: float) -> None:
     """Print after every family was scraped, and then every ``interval`` seconds."""
-    from collector.cli.format import show
-    from collector.cli.top.symptoms import NOT_YET
-
     while any(family.why == NOT_YET for family in board.state(time.monotonic()).unknown):
         time.sleep(0.05)
     for number in range(times):
