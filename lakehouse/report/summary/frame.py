@@ -10,7 +10,7 @@ from lakehouse.core.spans import Span
 from lakehouse.report import evidence, figures
 from lakehouse.report.facts.objectives.budget import STATUSES, Status
 from lakehouse.report.figures import Facts, value_at
-from lakehouse.report.summary import amounts
+from lakehouse.report.summary import texts
 from lakehouse.report.summary.model import Headline, Objective
 from lakehouse.report.summary.texts import line, words
 
@@ -51,7 +51,7 @@ def frame_of(facts: Facts) -> Frame:
     floor = evidence.floor_of(facts) / 100
     share = None if percent is None else percent / 100
     is_blind = not share or share < floor
-    word = amounts.week_word(facts)
+    word = texts.week_word(facts)
     observed_to = now if is_running else end
     had_week = bool(facts.get("previous"))
     return Frame((start, end), observed_to, is_running, is_blind, floor, share, word, had_week)
@@ -62,26 +62,26 @@ def period(frame: Frame) -> str:
     start, end = frame.span
     zone = display.line(display.zone(), 40)
     first, last = (display.local(instant(us)) for us in (start, end))
-    if first.date() == amounts.date(end - 1) and (frame.word != "week"):
-        hours = amounts.clock(start), amounts.clock(end)
-        day = f"{amounts.day(start)} {first.year}"
+    if first.date() == texts.date(end - 1) and (frame.word != "week"):
+        hours = texts.clock(start), texts.clock(end)
+        day = f"{texts.day(start)} {first.year}"
         return line("period.day", day=day, start=hours[0], end=hours[1], zone=zone)
     if any((each.hour, each.minute) != (0, 0) for each in (first, last)):
-        shown = [f"{amounts.day(us)} {amounts.clock(us)}" for us in (start, end)]
+        shown = [f"{texts.day(us)} {texts.clock(us)}" for us in (start, end)]
         return line("period.days", first=shown[0], last=f"{shown[1]}, {last.year}", zone=zone)
     return line("period.days", first=_first_day(start, end - 1), last=_full(end - 1), zone=zone)
 
 
 def _full(us: int) -> str:
-    return f"{amounts.day(us)} {amounts.date(us).year}"
+    return f"{texts.day(us)} {texts.date(us).year}"
 
 
 def _first_day(start: int, last: int) -> str:
     """Return the first day, without what it has in common with the last."""
-    one, other = amounts.date(start), amounts.date(last)
+    one, other = texts.date(start), texts.date(last)
     if one.year != other.year:
         return _full(start)
-    day = amounts.day(start)
+    day = texts.day(start)
     return day.rpartition("\u00a0")[0] if one.month == other.month else day
 
 

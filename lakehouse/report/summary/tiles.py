@@ -6,11 +6,10 @@ from typing import Any, Final, cast, get_args
 from lakehouse.core import display
 from lakehouse.report import figures
 from lakehouse.report.figures import Facts, Row
-from lakehouse.report.summary import amounts
-from lakehouse.report.summary.amounts import Bounded
+from lakehouse.report.summary import texts
 from lakehouse.report.summary.frame import Frame
 from lakehouse.report.summary.model import Change, Objective, Text, Tile
-from lakehouse.report.summary.texts import line, text, words
+from lakehouse.report.summary.texts import Bounded, line, text, words
 
 _ANCHORS: Final = {
     "writes_unavailable": "availability",
@@ -127,18 +126,18 @@ def _of_subject(row: Row) -> Bounded:
 
 def _note(row: Row) -> Text:
     is_time, worst = row["unit"] == "us", _of_subject(row)
-    bounds = amounts.around(_own(row)) if is_time else ""
+    bounds = texts.around(_own(row)) if is_time else ""
     level = next((key for key in _LEVELS if row.get(key) is not None), None)
     level = "client" if row.get("user") is not None or row.get("client_id") is not None else level
     if level is None:
         return (bounds,) if bounds else ()
     has_own_length = row.get("subject_unit") == "us" and not (is_time and worst == _own(row))
     length = figures.length(worst.us) if has_own_length and worst.us else ""
-    bounds = (amounts.around(worst) or bounds) if is_time else ""
+    bounds = (texts.around(worst) or bounds) if is_time else ""
     if worst.us == 0 and not bounds:
         return ()  # no subject is the worst
     template = "tile.unobserved" if row["name"] == "coverage" else "tile.worst"
-    subject = amounts.subject(row)
+    subject = texts.subject(row)
     return text(template, level=level, subject=subject, length=length, bounds=bounds)
 
 
@@ -161,7 +160,7 @@ def _title(row: Row) -> str:
 def _bounds(row: Row) -> str:
     unit, figure = str(row["unit"]), _own(row)
     if unit == "us":
-        return amounts.exactly(figure)
+        return texts.exactly(figure)
     if figure.low is None or figure.high is None or figure.low == figure.high:
         return ""
     return line("amount.between", low=_bound(figure.low, unit), high=_bound(figure.high, unit))
@@ -180,7 +179,7 @@ def _delta(row: Row, frame: Frame) -> tuple[str, str]:
     if not before:
         other = words("tile.untracked" if frame.has_week_before else "tile.none")
         return (other if frame.word == "week" else ""), "none"
-    week = amounts.week_name(before["week"])
+    week = texts.week_name(before["week"])
     if before.get("value") is None:
         return line("tile.unknown", week=week), "none"
     if change == "same":
