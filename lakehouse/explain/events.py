@@ -16,8 +16,8 @@ from lakehouse.report.facts.scope import Scope
 from lakehouse.report.figures import Facts, Row
 from lakehouse.report.owners import Owners
 from lakehouse.report.summary import events as words, lines
-from lakehouse.report.summary.frame import frame_of
 from lakehouse.report.summary.model import Event
+from lakehouse.report.summary.opening import frame_of
 from lakehouse.report.summary.texts import spaced
 
 _SECTIONS: Final = ("coverage", "collected", "events", "incidents", "incomplete")

@@ -17,7 +17,7 @@ from lakehouse.core.spans import Span, length, overlap, touching, union
 from lakehouse.report import figures
 from lakehouse.report.figures import Row, span_of
 from lakehouse.report.summary import texts
-from lakehouse.report.summary.frame import elapsed, frame_of, period
+from lakehouse.report.summary.opening import elapsed, frame_of, period
 from lakehouse.report.tables.contents import words
 from lakehouse.report.terminal import MARKS, STYLES, printed
 

@@ -14,8 +14,8 @@ from lakehouse.report.facts.objectives.budget import Status
 from lakehouse.report.facts.owners.owner_accounts import is_of_brokers
 from lakehouse.report.figures import Facts, Name, Row
 from lakehouse.report.summary import impacts, texts
-from lakehouse.report.summary.frame import Frame, blind
 from lakehouse.report.summary.model import Event, Text
+from lakehouse.report.summary.opening import Frame, blind
 from lakehouse.report.summary.texts import joined, line, listed, plain, text, words
 
 _UNOBSERVED: Final = 2

@@ -13,8 +13,8 @@ from lakehouse.report.facts.objectives.budget import STATUSES, Status
 from lakehouse.report.figures import Facts, Name, Row
 from lakehouse.report.owners import shown
 from lakehouse.report.summary import texts
-from lakehouse.report.summary.frame import Frame
 from lakehouse.report.summary.model import Objective, Text, Week
+from lakehouse.report.summary.opening import Frame
 from lakehouse.report.summary.texts import line, text, words
 
 _SECTIONS: Final = (

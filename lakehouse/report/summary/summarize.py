@@ -14,11 +14,10 @@ from lakehouse.core.spans import length
 from lakehouse.report import figures
 from lakehouse.report.figures import Facts, Row
 from lakehouse.report.summary import events, impacts, texts
-from lakehouse.report.summary.frame import Frame, elapsed, frame_of, headline, period
 from lakehouse.report.summary.model import Event, Objective, Summary, Text
 from lakehouse.report.summary.objective_rows import LEVELS, objective_rows
+from lakehouse.report.summary.opening import Frame, elapsed, frame_of, headline, period, tiles
 from lakehouse.report.summary.texts import capital, joined, line, listed, spaced, text, words
-from lakehouse.report.summary.tiles import tiles
 
 _SENTENCES: Final = 3
 _SEVERAL_DAYS: Final = 2
