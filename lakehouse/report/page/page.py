@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from lakehouse.core import display
 from lakehouse.core.periods import HOUR_US
-from lakehouse.report.charts import budget, week_lanes
+from lakehouse.report.charts import svg, week_lanes
 from lakehouse.report.charts.lanes import Lane, lanes, strip
 from lakehouse.report.charts.svg import Axis
 from lakehouse.report.facts.objectives.budget import STATUSES
@@ -77,13 +77,13 @@ def objective_table(summary: Summary, link: Callable[[str], str]) -> ObjectiveTa
             rank=STATUSES.index(one.status),
             link=link(one.section),
             bar=_bar(one),
-            left=budget.burn_down(one.left, hours) if one.left else Markup(),
-            weeks=budget.eight_weeks(one.weeks),
+            left=svg.burn_down(one.left, hours) if one.left else Markup(),
+            weeks=svg.eight_weeks(one.weeks),
             is_on_second_sheet=nth == second,
         )
         for nth, one in enumerate(objectives)
     )
-    weeks = [week.name for one in objectives[:1] for week in one.weeks[-budget.WEEKS :]]
+    weeks = [week.name for one in objectives[:1] for week in one.weeks[-svg.WEEKS :]]
     return ObjectiveTable(
         rows=rows,
         weeks=f"{weeks[0]} to {weeks[-1]}" if weeks else "",
@@ -94,7 +94,7 @@ def objective_table(summary: Summary, link: Callable[[str], str]) -> ObjectiveTa
 
 def _bar(one: Objective) -> Markup:
     label = f"{one.used} of the error budget used"
-    return budget.budget_bar(one.used_share, one.used_low, one.used_high, label)
+    return svg.budget_bar(one.used_share, one.used_low, one.used_high, label)
 
 
 def _second_sheet(objectives: Sequence[Objective]) -> int:
@@ -239,4 +239,4 @@ def _tile_trend(tile: Tile) -> Markup:
     if not any(value is not None for value in tile.trend):
         return Markup()
     known = sum(value is not None for value in tile.trend)
-    return budget.trend(tile.trend, f"{tile.label}: last {len(tile.trend)} weeks, {known} known")
+    return svg.trend(tile.trend, f"{tile.label}: last {len(tile.trend)} weeks, {known} known")
