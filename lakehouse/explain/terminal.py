@@ -18,7 +18,7 @@ from lakehouse.report import figures
 from lakehouse.report.figures import Row, span_of
 from lakehouse.report.summary import texts
 from lakehouse.report.summary.opening import elapsed, frame_of, period
-from lakehouse.report.tables.contents import words
+from lakehouse.report.tables.table_spec import words
 from lakehouse.report.terminal import MARKS, STYLES, printed
 
 MOST: Final = 20

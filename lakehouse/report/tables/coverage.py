@@ -10,9 +10,19 @@ from lakehouse.report.facts.sections.coverage import SourceCoverage
 from lakehouse.report.facts.sections.other_metrics import COLUMNS, Metric
 from lakehouse.report.figures import Facts, Row, length, nothing_seen, rows_at
 from lakehouse.report.summary.events import short_error
-from lakehouse.report.tables.contents import isolated, joined, name, number, of, words
 from lakehouse.report.tables.section import Part, plain, section
-from lakehouse.report.tables.table_spec import Cell, Column, Content, TableSpec
+from lakehouse.report.tables.table_spec import (
+    Cell,
+    Column,
+    Content,
+    TableSpec,
+    isolated,
+    joined,
+    name,
+    number,
+    of,
+    words,
+)
 
 
 def _error(row: Row) -> Cell:

@@ -12,7 +12,12 @@ from lakehouse.report.facts.sections.consumer_groups import (
     PartitionBehind,
 )
 from lakehouse.report.figures import Facts, Row, length
-from lakehouse.report.tables.contents import (
+from lakehouse.report.tables.section import Claim, counted, section
+from lakehouse.report.tables.table_spec import (
+    Cell,
+    Column,
+    Content,
+    TableSpec,
     between,
     least_to_most,
     longest,
@@ -23,8 +28,6 @@ from lakehouse.report.tables.contents import (
     partition,
     time,
 )
-from lakehouse.report.tables.section import Claim, counted, section
-from lakehouse.report.tables.table_spec import Cell, Column, Content, TableSpec
 
 _PARTITION_LAG: Final = "kafka.group.partition_lag"
 

@@ -8,9 +8,17 @@ from lakehouse.report.evidence import Rows
 from lakehouse.report.facts.events.event_records import IncidentOfEvent
 from lakehouse.report.facts.sections.coverage import QUESTION
 from lakehouse.report.figures import Facts, Row, length, span_of
-from lakehouse.report.tables.contents import bounded, instant, joined, of, words
 from lakehouse.report.tables.section import Part, plain, section, unanswered
-from lakehouse.report.tables.table_spec import Cell, Column, TableSpec
+from lakehouse.report.tables.table_spec import (
+    Cell,
+    Column,
+    TableSpec,
+    bounded,
+    instant,
+    joined,
+    of,
+    words,
+)
 
 _TWINS: Final = ("kafka.group.non_consumed.low",)
 """Metrics with the same incidents as another metric, with the other bound."""

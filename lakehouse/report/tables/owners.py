@@ -8,9 +8,18 @@ from lakehouse.report.evidence import Rows
 from lakehouse.report.facts.owners.owner_accounts import Account
 from lakehouse.report.figures import Facts, Name, Row, length, value_at
 from lakehouse.report.owners import GIB, LABELS, MONTH_SECONDS
-from lakehouse.report.tables.contents import between, joined, number, of, size
 from lakehouse.report.tables.section import Part, plain, section
-from lakehouse.report.tables.table_spec import Cell, Column, Content, TableSpec
+from lakehouse.report.tables.table_spec import (
+    Cell,
+    Column,
+    Content,
+    TableSpec,
+    between,
+    joined,
+    number,
+    of,
+    size,
+)
 
 
 def _owner(row: Row) -> Cell:

@@ -17,7 +17,21 @@ from lakehouse.report.facts.sections.golden_signals import (
 )
 from lakehouse.report.facts.sections.throttling import QUESTION
 from lakehouse.report.figures import Facts, Row, length
-from lakehouse.report.tables.contents import (
+from lakehouse.report.tables.section import (
+    Claim,
+    Part,
+    counted,
+    coverage_clause,
+    figures_known,
+    plain,
+    section,
+    unanswered,
+)
+from lakehouse.report.tables.table_spec import (
+    Cell,
+    Column,
+    Content,
+    TableSpec,
     bounded,
     count,
     isolated,
@@ -32,17 +46,6 @@ from lakehouse.report.tables.contents import (
     time,
     word,
 )
-from lakehouse.report.tables.section import (
-    Claim,
-    Part,
-    counted,
-    coverage_clause,
-    figures_known,
-    plain,
-    section,
-    unanswered,
-)
-from lakehouse.report.tables.table_spec import Cell, Column, Content, TableSpec
 
 _GOOD: Final = ("good", "good_low", "good_high")
 

@@ -14,10 +14,18 @@ from lakehouse.report.facts.sections.hygiene import (
     UnusedQuota,
 )
 from lakehouse.report.figures import Facts, Row, length
-from lakehouse.report.tables.contents import instant, name, number, of, word
 from lakehouse.report.tables.requests import quantity
 from lakehouse.report.tables.section import Part, coverage_clause, plain, section, unanswered
-from lakehouse.report.tables.table_spec import Cell, Column, TableSpec
+from lakehouse.report.tables.table_spec import (
+    Cell,
+    Column,
+    TableSpec,
+    instant,
+    name,
+    number,
+    of,
+    word,
+)
 
 
 class Risk(NamedTuple):
