@@ -15,7 +15,7 @@ from lakehouse.core.periods import Period
 from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import last_week, subjects, window_of
 from lakehouse.errors import MaintenanceFileError
-from lakehouse.slo import attainment, published
+from lakehouse.slo import attainment
 from lakehouse.slo.calendar import maintenance
 from lakehouse.slo.calendar.report_calendar import (
     Calendar,
@@ -106,7 +106,7 @@ class StatementOptions:
         statements = attainment.read(engine, wanted, period, attainment.now_us(), options=how)
         again: list[Statement] = []
         zone = self.calendar.time_zone
-        fresh = published.publish(engine, statements, period, again, zone)
+        fresh = attainment.publish(engine, statements, period, again, zone)
         for correction in corrected:
             if number := sum(correction in statement.corrections for statement in again):
                 results = plural(number, "published SLO result")
