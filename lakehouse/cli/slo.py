@@ -25,7 +25,7 @@ from lakehouse.core.objective import Objective
 from lakehouse.core.yaml_nodes import EXIT_CODES, worst
 from lakehouse.engines.gold_reader import GoldRows, window_of
 from lakehouse.errors import ObjectiveError
-from lakehouse.slo import levels, prometheus_rules as slo_rules
+from lakehouse.slo import burn_rate as slo_rules, levels
 from lakehouse.slo.openslo import metric_checks
 from lakehouse.slo.openslo.objective_files import OPTIONAL, SHIPPED, FileObject, load, read
 from lakehouse.slo.sla_statement import Statement
