@@ -118,9 +118,9 @@ _SECTION: Final = '''\
 """Reported metrics: the time in which sources reported them."""
 
 from lakehouse.report.facts.sections.reported import QUESTION
-from lakehouse.report.tables.contents import length, most, name, number
+from lakehouse.report.figures import length
 from lakehouse.report.tables.section import Claim, counted, section
-from lakehouse.report.tables.table_spec import Column, TableSpec
+from lakehouse.report.tables.table_spec import Column, TableSpec, most, name, number
 
 METRICS = TableSpec(
     rows=QUESTION.bad[0],

@@ -2,10 +2,8 @@
 
 A file's ``metricSource`` has type ``jmxlake``, with a ``level``, a ``metric``, the attributes that
 a subject must have (``where``) and the patterns that its names, or labels of its series, must match
-(``match``). See docs/objectives.md.
-
-
-Check of objectives against a catalogue: metrics and labels that can never have data."""
+(``match``). See docs/objectives.md. ``check`` finds metrics and labels that can never have data.
+"""
 
 import difflib
 from collections import defaultdict
