@@ -12,16 +12,23 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
+from lakehouse.core.error_budget_window import TimeWindow
 from lakehouse.core.metrics import UNAVAILABLE, Known, known
-from lakehouse.core.objective import NAMES, Objective
-from lakehouse.core.yaml_nodes import Findings, MalformedError, Node, documents, worst
+from lakehouse.core.objective import NAMES, Objective, Part
+from lakehouse.core.yaml_nodes import (
+    Findings,
+    MalformedError,
+    Node,
+    documents,
+    worst,
+)
 from lakehouse.engines.engine import Engine, ask
 from lakehouse.engines.gold_reader import labels_in
 from lakehouse.engines.relation import is_one_of
 from lakehouse.errors import ObjectiveError, TableNotFoundError
 from lakehouse.rollup.lake_catalogues import meanings
-from lakehouse.slo.openslo import indicators, schema, slo_to_objectives
-from lakehouse.slo.openslo.indicators import Library
+from lakehouse.slo.openslo import schema, slo_to_objectives
+from lakehouse.slo.openslo.slo_to_objectives import Library
 from lakehouse.tables import LABELLED, METRIC_DEFINITIONS
 from lakehouse.tables.strict_files import UnreadableFileError, read_text
 
@@ -147,7 +154,7 @@ def _read_objectives(valid: list[FileObject]) -> None:
     library, used = {(item.kind, item.name): item.node for item in valid}, set()
     for item in valid:
         if item.kind == "SLO":
-            used |= indicators.references(item.node)
+            used |= _references(item.node)
             item.objectives = slo_to_objectives.objectives(item.node, library, item.findings)
     for item in valid:
         if item.kind in _NO_EFFECT and not (item.kind == "SLI" and item.name in used):
@@ -155,18 +162,18 @@ def _read_objectives(valid: list[FileObject]) -> None:
             item.findings.note(item.node, f"{item.kind} has no effect: {reason}")
     _check_names(valid)
     for item in valid:
-        if item.kind == "SLO" and indicators.is_composite(item.node):
+        if item.kind == "SLO" and slo_to_objectives.is_composite(item.node):
             _weigh(item, valid, library)
 
 
 def _weigh(composite: FileObject, valid: list[FileObject], library: Library) -> None:
     """Make the objectives of other SLOs parts of a composite."""
     slos = {item.name: item for item in valid if item.kind == "SLO"}
-    pairs = indicators.weighed(composite.node, library)
+    pairs = _weighed(composite.node, library)
     window = slo_to_objectives.window(composite.node)
     for goal, _ in pairs:
         slo = slos[goal.entries["indicatorRef"].text]
-        indicators.compare(goal, window, slo.objectives, composite.findings)
+        _compare(goal, window, slo.objectives, composite.findings)
     if worst(composite.findings) in {"invalid", "unsupported"}:
         composite.objectives = []
         return
@@ -297,3 +304,44 @@ def _unknown(name: str, metrics: Mapping[str, Known], where: str) -> str:
     near = difflib.get_close_matches(name, [*named, UNAVAILABLE], 1, 0.75)
     meant = f"; did you mean {near[0]}?" if near else ""
     return f"{where} has no such metric{meant}"
+
+
+def _references(slo: Node) -> set[str]:
+    """Return the names of all indicators that a valid SLO refers to."""
+    places = (slo.entries["spec"], *slo_to_objectives.goals(slo))
+    return {ref.text for place in places if (ref := place.get("indicatorRef"))}
+
+
+def _weighed(slo: Node, library: Library) -> list[tuple[Node, Part]]:
+    """Return the objectives of a composite that refer to other SLOs."""
+    pairs = zip(
+        slo_to_objectives.goals(slo),
+        slo_to_objectives.composite_parts(slo, Findings()),
+        strict=True,
+    )
+    return [(goal, part) for goal, part in pairs if slo_to_objectives.refers_to_slo(goal, library)]
+
+
+def _compare(
+    goal: Node, window: TimeWindow | None, found: Sequence[Objective], findings: Findings
+) -> None:
+    """Add findings on the differences between an entry of ``objectives`` and its SLO.
+
+    Args:
+        goal: The entry.
+        window: The window of the composite.
+        found: The objectives of that SLO.
+        findings: Receives differences that prevent a weight, and keys without effect.
+    """
+    ref = goal.entries["indicatorRef"]
+    if len(found) != 1:
+        message = f"that SLO has {len(found)} objectives that jmxlake supports, not one"
+        findings.unsupported(ref, message)
+        return
+    (one,) = found
+    if one.target != slo_to_objectives.target(goal):
+        findings.note(ref, f"the target of that SLO counts: {one.target:.10g}")
+    if one.window != window:
+        findings.note(ref, f"the window of that SLO counts: {one.window.name}")
+    for key in goal.present("op", "value"):
+        findings.note(goal.keys[key], "no effect: the SLO's own value counts")
