@@ -29,12 +29,13 @@ from lakehouse.engines.relation import select, text
 from lakehouse.errors import ObjectiveError
 from lakehouse.kernel import arrow_types
 from lakehouse.rollup import lease, table_schemas
-from lakehouse.slo import levels, timeslices
+from lakehouse.slo import levels, sli_query
 from lakehouse.slo.burn_rate import LENGTHS_US, PAIRS, Pair, burnt_us, least_us
 from lakehouse.slo.calendar.maintenance import Maintenance, of
 from lakehouse.slo.calendar.report_calendar import Correction
 from lakehouse.slo.levels import with_clusters
-from lakehouse.slo.sla_statement import Key, Lifetime, Query, SliKey, Statement, build, build_all
+from lakehouse.slo.sla_statement import Statement, build, build_all
+from lakehouse.slo.sli_query import Key, Lifetime, Query, SliKey
 from lakehouse.slo.sums import SliRows, left_by_hour
 
 _MOST_HISTORIES: Final = 20
@@ -157,7 +158,7 @@ class _Reader:
     def _check_slices(self, objective: Objective) -> None:
         cut, size_us = objective.slices, self.gold.window_us
         is_short = cut and objective.events and cut.length_us < size_us
-        if cut and (is_short or not timeslices.fits(cut, size_us)):
+        if cut and (is_short or not sli_query.fits(cut, size_us)):
             raise ObjectiveError(
                 f"objective {objective.name}: slices of {cut.length_us // 1_000_000} s do not fit "
                 f"gold's windows of {size_us // 1_000_000} s; write a multiple"

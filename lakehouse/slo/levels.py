@@ -31,8 +31,9 @@ from lakehouse.core.periods import Period, micros
 from lakehouse.core.subjects import Subject
 from lakehouse.engines.gold_reader import GoldRows, Row, before_window, summed
 from lakehouse.engines.relation import Relation, is_one_of, select
-from lakehouse.slo.calendar.maintenance import BEFORE, Exclusions, Maintenance, of
+from lakehouse.slo.calendar.maintenance import Maintenance, of
 from lakehouse.slo.sla_statement import Statement, Times
+from lakehouse.slo.sli_query import BEFORE, Exclusions
 from lakehouse.tables import Table
 
 T = TypeVar("T")
