@@ -25,7 +25,7 @@ from lakehouse.report.facts.sections.coverage import ANY_FAMILY
 from lakehouse.report.figures import longest_floor_us
 from lakehouse.report.owners import NO_OWNERS, Owners, shown
 from lakehouse.slo import attainment
-from lakehouse.slo.calendar.report_calendar import OF_UTC, Calendar
+from lakehouse.slo.report_calendar import OF_UTC, Calendar
 from lakehouse.slo.sla_statement import Statement, Times
 
 FORMAT: Final = 2

@@ -31,9 +31,8 @@ from lakehouse.kernel import arrow_types
 from lakehouse.rollup import lease, table_schemas
 from lakehouse.slo import levels, sli_query
 from lakehouse.slo.burn_rate import LENGTHS_US, PAIRS, Pair, burnt_us, least_us
-from lakehouse.slo.calendar.maintenance import Maintenance, of
-from lakehouse.slo.calendar.report_calendar import Correction
 from lakehouse.slo.levels import with_clusters
+from lakehouse.slo.report_calendar import Correction, Maintenance, excluded_of
 from lakehouse.slo.sla_statement import Statement, build, build_all
 from lakehouse.slo.sli_query import Key, Lifetime, Query, SliKey
 from lakehouse.slo.sums import SliRows, left_by_hour
@@ -221,10 +220,10 @@ class _Reader:
         """
         groups: defaultdict[tuple[int, ...], list[Statement]] = defaultdict(list)
         for one in statements:
-            groups[tuple(map(id, of(excluded, one.objective.name)))].append(one)
+            groups[tuple(map(id, excluded_of(excluded, one.objective.name)))].append(one)
         changed: dict[SliKey, Statement] = {}
         for group in groups.values():
-            for one, *found in self._outside(group, of(excluded, group[0].objective.name)):
+            for one, *found in self._outside(group, excluded_of(excluded, group[0].objective.name)):
                 values: dict[str, Any] = dict(zip(fields, found, strict=True))
                 changed[one.key] = replace(one, **values)
         return [changed.get(one.key, one) for one in statements]

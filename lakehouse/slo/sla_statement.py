@@ -20,8 +20,7 @@ from lakehouse.core.periods import Period, iso, micros
 from lakehouse.core.spans import Span
 from lakehouse.core.subjects import Subject
 from lakehouse.slo.burn_rate import PAIRS, Alert, Rate
-from lakehouse.slo.calendar.maintenance import Maintenance
-from lakehouse.slo.calendar.report_calendar import Correction
+from lakehouse.slo.report_calendar import Correction, Maintenance
 from lakehouse.slo.sli_query import PERIOD, Key, Lifetime, Query, SliKey
 from lakehouse.tables import SLA_FIGURES
 

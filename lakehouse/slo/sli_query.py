@@ -23,7 +23,7 @@ from lakehouse.core.periods import Period
 from lakehouse.core.spans import Span, overlap
 from lakehouse.core.subjects import SUBJECT, SUBJECT_COLUMNS, Subject
 from lakehouse.engines.relation import Relation, is_one_of, select
-from lakehouse.slo.calendar.maintenance import Maintenance, matches
+from lakehouse.slo.report_calendar import Maintenance, matches
 
 Key = tuple[str | None, ...]
 SliKey = tuple[str, str, Key]

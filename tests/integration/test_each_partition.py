@@ -20,8 +20,8 @@ from lakehouse.report.facts import build as reports
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.objectives import verdicts
 from lakehouse.slo import attainment
-from lakehouse.slo.calendar.maintenance import Maintenance
 from lakehouse.slo.openslo import objective_files
+from lakehouse.slo.report_calendar import Maintenance
 from tests import rollups
 from tests.lake_builder import Batch
 

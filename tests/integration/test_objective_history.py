@@ -17,7 +17,7 @@ from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.report.facts import report_json
 from lakehouse.report.facts.build import facts
 from lakehouse.slo import attainment
-from lakehouse.slo.calendar.report_calendar import Calendar
+from lakehouse.slo.report_calendar import Calendar
 from tests import gold_builder
 from tests.integration.test_objectives import (
     END,

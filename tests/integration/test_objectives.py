@@ -31,8 +31,7 @@ from lakehouse.errors import ObjectiveError
 from lakehouse.report.facts.build import facts
 from lakehouse.slo import attainment, levels
 from lakehouse.slo.burn_rate import PAIRS, BadWindow, burnt_us
-from lakehouse.slo.calendar.maintenance import Maintenance
-from lakehouse.slo.calendar.report_calendar import Calendar
+from lakehouse.slo.report_calendar import Calendar, Maintenance
 from lakehouse.slo.sla_statement import Statement, Times
 from tests import gold_builder
 

@@ -21,8 +21,8 @@ from lakehouse.explain.story import explain
 from lakehouse.report.facts import build as reports
 from lakehouse.report.facts.gold import Gold
 from lakehouse.slo import attainment
-from lakehouse.slo.calendar.report_calendar import Calendar, parse_business_hours
 from lakehouse.slo.openslo import objective_files
+from lakehouse.slo.report_calendar import Calendar, parse_business_hours
 from tests import rollups
 from tests.lake_builder import Batch, micros
 

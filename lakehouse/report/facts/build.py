@@ -20,7 +20,7 @@ from lakehouse.report.facts.objectives.history import WEEKS
 from lakehouse.report.facts.report_record import SECTIONS, shown, with_answers
 from lakehouse.report.facts.scope import Scope
 from lakehouse.report.facts.sections.coverage import coverage
-from lakehouse.slo.calendar.report_calendar import OF_UTC, Calendar
+from lakehouse.slo.report_calendar import OF_UTC, Calendar
 from lakehouse.slo.sla_statement import Statement
 from lakehouse.slo.trends import read_weeks, weeks_until
 

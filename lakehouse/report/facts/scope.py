@@ -19,7 +19,7 @@ from lakehouse.report.facts.objectives.verdicts import objective
 from lakehouse.report.facts.sections.consumer_groups import LostBeforeRead, lost_before_read
 from lakehouse.report.facts.sections.coverage import Coverage
 from lakehouse.report.facts.sections.other_metrics import OwnMetrics, levels, own_metrics
-from lakehouse.slo.calendar.report_calendar import OF_UTC, Calendar
+from lakehouse.slo.report_calendar import OF_UTC, Calendar
 from lakehouse.slo.sla_statement import Statement
 from lakehouse.slo.trends import NO_WEEKS, Weeks
 

@@ -39,8 +39,7 @@ from lakehouse.report.facts.gold import Gold, attribute
 from lakehouse.report.facts.sections.consumer_groups import LostBeforeRead
 from lakehouse.report.facts.sections.hygiene import spare_replicas
 from lakehouse.report.facts.sections.min_isr import KINDS
-from lakehouse.slo.calendar.maintenance import Maintenance
-from lakehouse.slo.calendar.report_calendar import Calendar
+from lakehouse.slo.report_calendar import Calendar, Maintenance
 from lakehouse.slo.sla_statement import Statement
 
 MOST_INCIDENTS: Final = 10_000

@@ -22,7 +22,7 @@ from lakehouse.report.facts.fields import Bounds, Means, Named, names_of, to_jso
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.objectives.budget import Status, observed_percent, or_no_data, verdict
 from lakehouse.report.figures import Row
-from lakehouse.slo.calendar.report_calendar import Calendar
+from lakehouse.slo.report_calendar import Calendar
 from lakehouse.slo.sla_statement import Statement, verdict_between
 from lakehouse.slo.trends import Weeks
 

@@ -36,9 +36,8 @@ from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.objectives import statement_rows
 from lakehouse.report.facts.objectives.statement_rows import Published
 from lakehouse.report.figures import span_of, value_at
-from lakehouse.slo.calendar.maintenance import Maintenance
-from lakehouse.slo.calendar.report_calendar import Calendar
 from lakehouse.slo.levels import by_cluster, partition_count
+from lakehouse.slo.report_calendar import Calendar, Maintenance
 from lakehouse.slo.sla_statement import Statement
 
 _OF_OBJECTIVE: Final = ("name", "title", "description", "target", "level")
