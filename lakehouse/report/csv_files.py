@@ -14,13 +14,13 @@ from lakehouse.report.facts import fields
 from lakehouse.report.facts.events.event_records import Use
 from lakehouse.report.facts.fields import OWNED, Column, Named, columns, keys
 from lakehouse.report.facts.objectives import composites, trends
-from lakehouse.report.facts.objectives.history import WeekOfObjective
 from lakehouse.report.facts.objectives.statement_rows import (
     Burn,
     Figures,
     Judgement,
     Objective,
     Used,
+    WeekOfObjective,
 )
 from lakehouse.report.facts.objectives.verdicts import Restated
 from lakehouse.report.facts.report_record import QUESTIONS, Report

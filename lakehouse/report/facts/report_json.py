@@ -24,8 +24,7 @@ from lakehouse.report import figures
 from lakehouse.report.facts.fields import FORMAT, Bounds, Field, Named, fields_of, nested, three
 from lakehouse.report.facts.key_figures.key_figures import with_figures
 from lakehouse.report.facts.objectives.composites import Composite
-from lakehouse.report.facts.objectives.history import WeekOfObjective
-from lakehouse.report.facts.objectives.statement_rows import Change, Objective
+from lakehouse.report.facts.objectives.statement_rows import Change, Objective, WeekOfObjective
 from lakehouse.report.facts.objectives.trends import Trends
 from lakehouse.report.facts.objectives.verdicts import BusinessHours, Restated
 from lakehouse.report.facts.report_record import Report, Week, with_answers

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from lakehouse.core import periods
-from lakehouse.report.facts.objectives.budget import STATUSES, Status
+from lakehouse.report.facts.objectives.statement_rows import STATUSES, Status
 from lakehouse.report.figures import Facts
 from lakehouse.report.page.page import html
 from lakehouse.report.summary import lines

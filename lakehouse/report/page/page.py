@@ -12,7 +12,7 @@ from lakehouse.core.periods import HOUR_US
 from lakehouse.report.charts import svg, week_lanes
 from lakehouse.report.charts.lanes import Lane, lanes, strip
 from lakehouse.report.charts.svg import Axis
-from lakehouse.report.facts.objectives.budget import STATUSES
+from lakehouse.report.facts.objectives.statement_rows import STATUSES
 from lakehouse.report.figures import Facts
 from lakehouse.report.resources import asset, templates
 from lakehouse.report.summary.model import Event, Objective, Summary, Tile

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from lakehouse.core import display
-from lakehouse.report.facts.objectives.budget import Status
+from lakehouse.report.facts.objectives.statement_rows import Status
 from lakehouse.report.summary import lines
 from lakehouse.report.summary.model import Strong, Summary, Text, Tile
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 from lakehouse.core import display
 from lakehouse.core.spans import Span
 from lakehouse.report import figures
-from lakehouse.report.facts.objectives.budget import Status
+from lakehouse.report.facts.objectives.statement_rows import Status
 from lakehouse.report.facts.owners.owner_accounts import is_of_brokers
 from lakehouse.report.figures import Facts, Name, Row
 from lakehouse.report.summary import impacts, texts

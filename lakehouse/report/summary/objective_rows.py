@@ -9,7 +9,7 @@ from lakehouse.core.periods import DAY_US
 from lakehouse.core.spans import Span
 from lakehouse.report import figures
 from lakehouse.report.facts.fields import Bounds, bounds_in
-from lakehouse.report.facts.objectives.budget import STATUSES, Status
+from lakehouse.report.facts.objectives.statement_rows import STATUSES, Status
 from lakehouse.report.figures import Facts, Name, Row
 from lakehouse.report.owners import shown
 from lakehouse.report.summary import texts

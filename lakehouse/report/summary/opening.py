@@ -11,7 +11,7 @@ from lakehouse.core import display
 from lakehouse.core.periods import instant
 from lakehouse.core.spans import Span
 from lakehouse.report import evidence, figures
-from lakehouse.report.facts.objectives.budget import STATUSES, Status
+from lakehouse.report.facts.objectives.statement_rows import STATUSES, Status
 from lakehouse.report.figures import Facts, Row, value_at
 from lakehouse.report.summary import texts
 from lakehouse.report.summary.model import Change, Headline, Objective, Text, Tile

@@ -7,7 +7,7 @@ with too little coverage is ``no_data``.
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core import display, periods
@@ -18,9 +18,15 @@ from lakehouse.core.spans import Span
 from lakehouse.core.subjects import SUBJECT_COLUMNS, with_names
 from lakehouse.engines.gold_reader import is_same
 from lakehouse.engines.relation import select, text
-from lakehouse.report.facts.fields import Bounds, Means, Named, names_of, to_json
+from lakehouse.report.facts.fields import Bounds, names_of, to_json
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.facts.objectives.budget import Status, observed_percent, or_no_data, verdict
+from lakehouse.report.facts.objectives.statement_rows import (
+    Status,
+    WeekOfObjective,
+    observed_percent,
+    or_no_data,
+    verdict,
+)
 from lakehouse.report.figures import Row
 from lakehouse.slo.report_calendar import Calendar
 from lakehouse.slo.sla_statement import Statement, verdict_between
@@ -28,24 +34,6 @@ from lakehouse.slo.trends import Weeks
 
 WEEKS: Final = 8
 """Weeks of a history, including this week."""
-
-
-class WeekOfObjective(NamedTuple):
-    """An objective in one week."""
-
-    week: Annotated[str, Means("ISO week")]
-    verdict: Annotated[Status, Means(
-        "verdict of the worst subject; its status if the week is not over")]  # fmt: skip
-    subject: Annotated[Row | None, Means("worst subject", column="", json=Named | None)] = None
-    bad_us: Annotated[Bounds, Means("its bad time, microseconds")] = Bounds()
-    unknown_us: Annotated[int | None, Means("its unknown time, microseconds")] = None
-    attainment: Annotated[float | None, Means("its attainment, 0 to 1")] = None
-    subjects: Annotated[int | None, Means("number of subjects")] = None
-    missed: Annotated[int | None, Means("number of subjects that missed it")] = None
-    uncertain: Annotated[int | None, Means(
-        "number of subjects that may have met or missed it")] = None  # fmt: skip
-    no_data: Annotated[int | None, Means("number of subjects without data")] = None
-    restated: Annotated[bool, Means("true: late data changed it after its publication")] = False
 
 
 class _Past(NamedTuple):
