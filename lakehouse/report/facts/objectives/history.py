@@ -7,7 +7,7 @@ with too little coverage is ``no_data``.
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core import display, periods
@@ -18,7 +18,7 @@ from lakehouse.core.spans import Span
 from lakehouse.core.subjects import SUBJECT_COLUMNS, with_names
 from lakehouse.engines.gold_reader import is_same
 from lakehouse.engines.relation import select, text
-from lakehouse.report.facts.fields import Bounds, names_of, to_json
+from lakehouse.report.facts.fields import Bounds, names_of
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.objectives.statement_rows import (
     Status,
@@ -29,7 +29,7 @@ from lakehouse.report.facts.objectives.statement_rows import (
 )
 from lakehouse.report.figures import Row
 from lakehouse.slo.report_calendar import Calendar
-from lakehouse.slo.sla_statement import Statement, verdict_between
+from lakehouse.slo.sla_statement import Statement
 from lakehouse.slo.trends import Weeks
 
 WEEKS: Final = 8
@@ -206,7 +206,7 @@ def _week(name: str, status: Status, worst: Row, counts: Mapping[str, int]) -> W
         name,
         status,
         names_of(worst),
-        _bad(worst),
+        bad_time(worst),
         worst.get("unknown_us"),
         worst.get("attainment"),
         sum(counts.values()),
@@ -216,88 +216,7 @@ def _week(name: str, status: Status, worst: Row, counts: Mapping[str, int]) -> W
     )
 
 
-class Trended(NamedTuple):
-    """Subjects that were bad in some week of trends, and the names of the weeks.
-
-    Attributes:
-        own: The selected subjects.
-        every: All subjects.
-        weeks: Names of the weeks.
-    """
-
-    own: Sequence[Row]
-    every: Sequence[Row]
-    weeks: Sequence[str]
-
-    def at(self, subjects: Sequence[Row], name: str, objective: Row) -> list[dict[str, Any]]:
-        """Return the subjects that existed in a week, with their verdict in it."""
-        place = self.weeks.index(name)
-        return [
-            {**subject, **week, "verdict": _verdict(week, objective)}
-            for subject in subjects
-            if (week := subject["weeks"][place]) is not None
-        ]
-
-
-def of_some(
-    past: Sequence[Row], objective: Row, trended: Trended | None, floor: float
-) -> list[dict[str, Any]]:
-    """Return the earlier weeks of an objective for some of its subjects only.
-
-    Trends have the subjects that were bad in some week. The others met the objective in weeks in
-    which no subject was uncertain or without data.
-
-    Args:
-        past: The same weeks of all subjects.
-        objective: As in the facts.
-        trended: The trends; None: the objective has none.
-        floor: Minimum coverage, percent; a week below it is ``no_data``.
-    """
-    return [to_json(_some_in_week(one, objective, trended, floor)) for one in past]
-
-
-def _some_in_week(
-    whole: Row, objective: Row, trended: Trended | None, floor: float
-) -> WeekOfObjective:
-    name = whole["week"]
-    no_data = WeekOfObjective(name, "no_data")
-    if trended is None or name not in trended.weeks or whole["subjects"] is None:
-        return no_data
-    own, every = (trended.at(rows, name, objective) for rows in (trended.own, trended.every))
-    others = whole["uncertain"] + whole["no_data"]
-    others -= sum(row["verdict"] in ("uncertain", "no_data") for row in every)
-    if not own:
-        is_met = whole["subjects"] > 0 and not others and whole["verdict"] != "no_data"
-        # Unobserved time may still hide bad time.
-        return WeekOfObjective(name, "met", bad_us=Bounds(0, 0)) if is_met else no_data
-    worst = min(own, key=lambda row: (-display.rank(row["verdict"]), -row["bad_us"]))
-    status = or_no_data(verdict(worst), observed_percent(own), floor)
-    return WeekOfObjective(
-        name,
-        "no_data" if status == "met" and others > 0 else status,
-        names_of(worst),
-        _bad(worst),
-        worst["unknown_us"],
-        None if worst["share"] is None else 1 - worst["share"],
-        missed=sum(row["verdict"] == "missed" for row in own),
-        restated=whole["restated"],
-    )
-
-
-def _verdict(week: Row, objective: Row) -> str:
-    """Return the verdict of a week of trends, as a statement on it has it."""
-    target, policy, expected_us = objective["target"], objective.get("unknown"), week["expected_us"]
-    if week["share"] is None:
-        return "no_data"
-    if policy in (None, "interval"):
-        return verdict_between(1 - week["share_high"], 1 - week["share_low"], target)
-    seen_us = expected_us - week["unknown_us"]
-    good_us = seen_us - week["bad_us"] + (week["unknown_us"] if policy == "good" else 0)
-    share = 1 - week["share"] if policy == "exclude" else good_us / expected_us
-    return "met" if share >= target else "missed"
-
-
-def _bad(row: Row) -> Bounds:
+def bad_time(row: Row) -> Bounds:
     """Return the bad time of a row; without any observed time it is not known, and not 0."""
     if row.get("attainment", row.get("share")) is None:
         return Bounds()

@@ -1,15 +1,21 @@
 """Report data restricted to one team."""
 
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 from lakehouse.core import display
 from lakehouse.errors import OwnersError
 from lakehouse.report.evidence import floor_of
-from lakehouse.report.facts.fields import bounds_in, bounds_json, to_json
+from lakehouse.report.facts.fields import Bounds, bounds_in, bounds_json, names_of, to_json
 from lakehouse.report.facts.key_figures.key_figures import with_figures
 from lakehouse.report.facts.objectives.composites import composites
-from lakehouse.report.facts.objectives.history import Trended, of_some
+from lakehouse.report.facts.objectives.history import bad_time
+from lakehouse.report.facts.objectives.statement_rows import (
+    WeekOfObjective,
+    observed_percent,
+    or_no_data,
+    verdict,
+)
 from lakehouse.report.facts.objectives.verdicts import tally
 from lakehouse.report.facts.owners import owner_accounts
 from lakehouse.report.facts.owners.owner_accounts import Facts, Row, with_owners, with_rows
@@ -17,6 +23,7 @@ from lakehouse.report.facts.report_record import with_answers
 from lakehouse.report.facts.sections.min_isr import any_time
 from lakehouse.report.facts.sections.throttling import THROTTLES, clients_throttled
 from lakehouse.report.owners import NAMES
+from lakehouse.slo.sla_statement import verdict_between
 from lakehouse.slo.trends import by_chance
 
 
@@ -101,8 +108,8 @@ def _with_history(part: Facts, trends: Row) -> list[Row]:
         past = one.get("history") or []
         past = past[:-1] if part.get("week") else past
         name = one["name"]
-        trended = Trended(own[name], every[name], weeks) if name in own else None
-        found.append({**one, "history": of_some(past, one, trended, floor_of(part))})
+        trended = _Trended(own[name], every[name], weeks) if name in own else None
+        found.append({**one, "history": _of_some(past, one, trended, floor_of(part))})
     return found
 
 
@@ -175,3 +182,84 @@ _CHANGED: Final[Mapping[str, Callable[[Mapping[str, Any]], Facts]]] = {
     "trends": _trends,
 }
 """Differences of a team's sections, by section."""
+
+
+class _Trended(NamedTuple):
+    """Subjects that were bad in some week of trends, and the names of the weeks.
+
+    Attributes:
+        own: The selected subjects.
+        every: All subjects.
+        weeks: Names of the weeks.
+    """
+
+    own: Sequence[Row]
+    every: Sequence[Row]
+    weeks: Sequence[str]
+
+    def at(self, subjects: Sequence[Row], name: str, objective: Row) -> list[dict[str, Any]]:
+        """Return the subjects that existed in a week, with their verdict in it."""
+        place = self.weeks.index(name)
+        return [
+            {**subject, **week, "verdict": _verdict(week, objective)}
+            for subject in subjects
+            if (week := subject["weeks"][place]) is not None
+        ]
+
+
+def _of_some(
+    past: Sequence[Row], objective: Row, trended: _Trended | None, floor: float
+) -> list[dict[str, Any]]:
+    """Return the earlier weeks of an objective for some of its subjects only.
+
+    Trends have the subjects that were bad in some week. The others met the objective in weeks in
+    which no subject was uncertain or without data.
+
+    Args:
+        past: The same weeks of all subjects.
+        objective: As in the facts.
+        trended: The trends; None: the objective has none.
+        floor: Minimum coverage, percent; a week below it is ``no_data``.
+    """
+    return [to_json(_some_in_week(one, objective, trended, floor)) for one in past]
+
+
+def _some_in_week(
+    whole: Row, objective: Row, trended: _Trended | None, floor: float
+) -> WeekOfObjective:
+    name = whole["week"]
+    no_data = WeekOfObjective(name, "no_data")
+    if trended is None or name not in trended.weeks or whole["subjects"] is None:
+        return no_data
+    own, every = (trended.at(rows, name, objective) for rows in (trended.own, trended.every))
+    others = whole["uncertain"] + whole["no_data"]
+    others -= sum(row["verdict"] in ("uncertain", "no_data") for row in every)
+    if not own:
+        is_met = whole["subjects"] > 0 and not others and whole["verdict"] != "no_data"
+        # Unobserved time may still hide bad time.
+        return WeekOfObjective(name, "met", bad_us=Bounds(0, 0)) if is_met else no_data
+    worst = min(own, key=lambda row: (-display.rank(row["verdict"]), -row["bad_us"]))
+    status = or_no_data(verdict(worst), observed_percent(own), floor)
+    return WeekOfObjective(
+        name,
+        "no_data" if status == "met" and others > 0 else status,
+        names_of(worst),
+        bad_time(worst),
+        worst["unknown_us"],
+        None if worst["share"] is None else 1 - worst["share"],
+        missed=sum(row["verdict"] == "missed" for row in own),
+        restated=whole["restated"],
+    )
+
+
+def _verdict(week: Row, objective: Row) -> str:
+    """Return the verdict of a week of trends, as a statement on it has it."""
+    target, policy, expected_us = objective["target"], objective.get("unknown"), week["expected_us"]
+    if week["share"] is None:
+        return "no_data"
+    if policy in (None, "interval"):
+        return verdict_between(1 - week["share_high"], 1 - week["share_low"], target)
+    seen_us = expected_us - week["unknown_us"]
+    good_us = seen_us - week["bad_us"] + (week["unknown_us"] if policy == "good" else 0)
+    share = 1 - week["share"] if policy == "exclude" else good_us / expected_us
+    return "met" if share >= target else "missed"
