@@ -13,7 +13,7 @@ from lakehouse.report import figures
 from lakehouse.report.facts import fields
 from lakehouse.report.facts.events.event_records import Use
 from lakehouse.report.facts.fields import OWNED, Column, Named, columns, keys
-from lakehouse.report.facts.objectives import composites, trends
+from lakehouse.report.facts.objectives import composites, weeks
 from lakehouse.report.facts.objectives.statement_rows import (
     Burn,
     Figures,
@@ -257,7 +257,7 @@ _DECLARED: Final = (
         Column("p", "share of all changes that are as large, 0 to 1", "change.p"),
     )),
     File("trends_weeks", "objective, subject and week", _weeks,
-         (*_OBJECTIVE, Column("week", "ISO week", "week"), *columns(trends.TrendWeek))),
+         (*_OBJECTIVE, Column("week", "ISO week", "week"), *columns(weeks.TrendWeek))),
     File("coverage_sources", "source and family of metrics", "coverage.sources"),
     File("coverage_gaps", "gap of a source and family", "coverage.sources.gaps",
          (*columns(SourceCoverage, "source", "family"), *columns(Gap))),

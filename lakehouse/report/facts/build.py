@@ -16,7 +16,7 @@ from lakehouse.engines.gold_reader import subjects_of, window_of
 from lakehouse.report.facts.fields import FORMAT, to_json
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.key_figures.key_figures import with_figures
-from lakehouse.report.facts.objectives.history import WEEKS
+from lakehouse.report.facts.objectives.weeks import WEEKS
 from lakehouse.report.facts.report_record import SECTIONS, shown, with_answers
 from lakehouse.report.facts.scope import Scope
 from lakehouse.report.facts.sections.coverage import coverage

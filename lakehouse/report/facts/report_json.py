@@ -25,8 +25,8 @@ from lakehouse.report.facts.fields import FORMAT, Bounds, Field, Named, fields_o
 from lakehouse.report.facts.key_figures.key_figures import with_figures
 from lakehouse.report.facts.objectives.composites import Composite
 from lakehouse.report.facts.objectives.statement_rows import Change, Objective, WeekOfObjective
-from lakehouse.report.facts.objectives.trends import Trends
 from lakehouse.report.facts.objectives.verdicts import BusinessHours, Restated
+from lakehouse.report.facts.objectives.weeks import Trends
 from lakehouse.report.facts.report_record import Report, Week, with_answers
 from lakehouse.report.facts.sections.consumer_groups import LostBeforeRead, LostOffsets
 from lakehouse.report.facts.sections.golden_signals import Answers, Error, Latency

@@ -18,7 +18,6 @@ from lakehouse.report.facts.objectives.statement_rows import (
     Maintenance,
     Objective,
 )
-from lakehouse.report.facts.objectives.trends import Trends, trends
 from lakehouse.report.facts.objectives.verdicts import (
     BusinessHours,
     Restated,
@@ -27,6 +26,7 @@ from lakehouse.report.facts.objectives.verdicts import (
     restated,
     verdicts,
 )
+from lakehouse.report.facts.objectives.weeks import Trends, trends
 from lakehouse.report.facts.owners.owner_accounts import Account
 from lakehouse.report.facts.scope import Scope
 from lakehouse.report.facts.sections import (

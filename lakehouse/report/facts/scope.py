@@ -14,8 +14,8 @@ from lakehouse.report.facts.events.event_records import EventSections
 from lakehouse.report.facts.events.events import sections
 from lakehouse.report.facts.fields import to_json
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.facts.objectives.history import WEEKS, history
 from lakehouse.report.facts.objectives.verdicts import objective
+from lakehouse.report.facts.objectives.weeks import WEEKS, history
 from lakehouse.report.facts.sections.consumer_groups import LostBeforeRead, lost_before_read
 from lakehouse.report.facts.sections.coverage import Coverage
 from lakehouse.report.facts.sections.other_metrics import OwnMetrics, levels, own_metrics

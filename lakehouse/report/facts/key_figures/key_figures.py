@@ -31,8 +31,8 @@ from lakehouse.report.facts.key_figures.first_figures import (
     rest,
     weeks_of,
 )
-from lakehouse.report.facts.objectives.history import this_week
 from lakehouse.report.facts.objectives.statement_rows import with_budgets
+from lakehouse.report.facts.objectives.weeks import this_week
 from lakehouse.report.figures import Facts, Row
 
 MOST: Final = 6

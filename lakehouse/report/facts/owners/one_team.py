@@ -9,7 +9,6 @@ from lakehouse.report.evidence import floor_of
 from lakehouse.report.facts.fields import Bounds, bounds_in, bounds_json, names_of, to_json
 from lakehouse.report.facts.key_figures.key_figures import with_figures
 from lakehouse.report.facts.objectives.composites import composites
-from lakehouse.report.facts.objectives.history import bad_time
 from lakehouse.report.facts.objectives.statement_rows import (
     WeekOfObjective,
     observed_percent,
@@ -17,6 +16,7 @@ from lakehouse.report.facts.objectives.statement_rows import (
     verdict,
 )
 from lakehouse.report.facts.objectives.verdicts import tally
+from lakehouse.report.facts.objectives.weeks import bad_time
 from lakehouse.report.facts.owners import owner_accounts
 from lakehouse.report.facts.owners.owner_accounts import Facts, Row, with_owners, with_rows
 from lakehouse.report.facts.report_record import with_answers
