@@ -325,20 +325,19 @@ ADDITIONS: Final = (
         lines=(
             Line(
                 _REPORT,
-                "from lakehouse.report.facts.sections import reported as reported_\n"
-                "from lakehouse.report.facts.sections.reported import Reported, reported\n",
-                "from lakehouse.report.facts.scope import Scope\n",
+                "from lakehouse.report.facts.sections import reported as reported_\n",
+                "from lakehouse.report.facts.owners.owner_accounts import Account\n",
             ),
             Line(
                 _REPORT,
-                '    reported: Annotated[Reported, Means("reports")]\n',
-                '    tiering: Annotated[Tiering, Means("use of remote storage")]\n',
+                '    reported: Annotated[reported_.Reported, Means("reports")]\n',
+                '    tiering: Annotated[storage.Tiering, Means("use of remote storage")]\n',
             ),
             Line(_REPORT, " reported_.QUESTION,", "replication_.QUESTION,"),
             Line(
                 _REPORT,
-                '    "reported": lambda it: reported(it.gold),\n',
-                '    "remote_reads": lambda it: remote_reads(it.gold),\n',
+                '    "reported": lambda it: reported_.reported(it.gold),\n',
+                '    "remote_reads": lambda it: remote_reads_.remote_reads(it.gold),\n',
             ),
         ),
     ),

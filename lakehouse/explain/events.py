@@ -11,8 +11,7 @@ from lakehouse.report.facts.build import head
 from lakehouse.report.facts.events.event_uses import NAMES_OF
 from lakehouse.report.facts.fields import to_json
 from lakehouse.report.facts.owners.owner_accounts import with_event_owners
-from lakehouse.report.facts.report_record import SECTIONS, question
-from lakehouse.report.facts.scope import Scope
+from lakehouse.report.facts.report_record import SECTIONS, Scope, question
 from lakehouse.report.figures import Facts, Row
 from lakehouse.report.owners import Owners
 from lakehouse.report.summary import events as words, lines

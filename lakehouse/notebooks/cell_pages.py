@@ -23,8 +23,7 @@ from lakehouse.report.facts.events import event_evidence
 from lakehouse.report.facts.events.events import certain
 from lakehouse.report.facts.fields import to_json
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.facts.report_record import SECTIONS, shown
-from lakehouse.report.facts.scope import Scope
+from lakehouse.report.facts.report_record import SECTIONS, Scope, shown
 from lakehouse.report.facts.sections.coverage import coverage
 from lakehouse.report.facts.sections.tier_lag import LAGGING
 from lakehouse.report.figures import Facts, Row

@@ -17,8 +17,7 @@ from lakehouse.report.facts.fields import FORMAT, to_json
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.key_figures.key_figures import with_figures
 from lakehouse.report.facts.objectives.weeks import WEEKS
-from lakehouse.report.facts.report_record import SECTIONS, shown, with_answers
-from lakehouse.report.facts.scope import Scope
+from lakehouse.report.facts.report_record import SECTIONS, Scope, shown, with_answers
 from lakehouse.report.facts.sections.coverage import coverage
 from lakehouse.slo.report_calendar import OF_UTC, Calendar
 from lakehouse.slo.sla_statement import Statement
