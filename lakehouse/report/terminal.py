@@ -9,7 +9,7 @@ from typing import Final
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
-from rich.text import Text
+from rich.text import Text as Styled
 
 from lakehouse.core import display
 from lakehouse.report.summary import lines
@@ -74,24 +74,24 @@ def printed(
 
 def _parts(summary: Summary) -> Iterator[RenderableType]:
     status = summary.headline.status
-    yield Text(lines.plain(lines.about(summary)), "dim")
-    yield Text()
-    yield Text(f"{MARKS[status]} {lines.headline(summary)}", f"bold {STYLES[status]}")
+    yield Styled(lines.plain(lines.about(summary)), "dim")
+    yield Styled()
+    yield Styled(f"{MARKS[status]} {lines.headline(summary)}", f"bold {STYLES[status]}")
     if summary.lead:
-        yield Text("\n" + " ".join(map(lines.plain, summary.lead)))
+        yield Styled("\n" + " ".join(map(lines.plain, summary.lead)))
     if summary.tiles:
         yield Padding(_tiles(summary.tiles), (1, 0, 0, 2))
     if summary.events:
-        yield Text("\nEvents", "bold")
+        yield Styled("\nEvents", "bold")
         yield from map(_event, summary.events[:_MOST_EVENTS])
         if others := lines.other_events(summary, _MOST_EVENTS):
-            yield Padding(Text(others, "dim"), (0, 0, 0, 2))
+            yield Padding(Styled(others, "dim"), (0, 0, 0, 2))
     if summary.objectives:
-        yield Text()
+        yield Styled()
         yield _objectives(summary.objectives)
-    if notes := lines.notes(summary):
-        yield Text("\n" + " ".join(map(lines.plain, notes)), "dim")
-    yield Text("\n" + _details(summary), "dim")
+    if remarks := lines.notes(summary):
+        yield Styled("\n" + " ".join(map(lines.plain, remarks)), "dim")
+    yield Styled("\n" + _details(summary), "dim")
 
 
 def _tiles(tiles: Iterable[Tile]) -> Table:
@@ -102,8 +102,8 @@ def _tiles(tiles: Iterable[Tile]) -> Table:
     table.add_column(overflow="fold", max_width=22)
     for tile in tiles:
         style = "bold" if tile.status is None else f"bold {STYLES[tile.status]}"
-        delta = Text(tile.delta, _CHANGES.get(tile.change, "dim"))
-        table.add_row(tile.label, Text(tile.value, style), Text(lines.plain(tile.note)), delta)
+        delta = Styled(tile.delta, _CHANGES.get(tile.change, "dim"))
+        table.add_row(tile.label, Styled(tile.value, style), Styled(lines.plain(tile.note)), delta)
     return table
 
 
@@ -113,13 +113,13 @@ def _event(event: Event) -> Padding:
     title.add_column(overflow="fold", ratio=1)
     title.add_column(no_wrap=True, justify="right")
     style = STYLES[event.status] if event.is_major else ""
-    number = Text(str(event.number), style)
-    title.add_row(number, Text(lines.plain(event.title), "bold" * event.is_major), event.length)
-    shown = [Text(", ".join(filter(None, (event.when, event.repeats, *event.notes, event.used))))]
+    number = Styled(str(event.number), style)
+    title.add_row(number, Styled(lines.plain(event.title), "bold" * event.is_major), event.length)
+    shown = [Styled(", ".join(filter(None, (event.when, event.repeats, *event.notes, event.used))))]
     if event.is_major:
-        shown = [Text.assemble((shown[0].plain, "dim")), Text(lines.plain(event.cause))]
+        shown = [Styled.assemble((shown[0].plain, "dim")), Styled(lines.plain(event.cause))]
         if action := lines.plain(lines.event_action(event)):
-            shown.append(Text(action))
+            shown.append(Styled(action))
     indent = len(str(event.number)) + 1
     return Padding(Group(title, Padding(Group(*shown), (0, 0, 0, indent))), (0, 0, 0, 2))
 
@@ -133,9 +133,9 @@ def _objectives(objectives: Iterable[Objective]) -> Table:
     table.add_column(justify="right", no_wrap=True)
     for one in objectives:
         style = STYLES[one.status]
-        title = Text.assemble((f"{MARKS[one.status]} ", style), one.title)
+        title = Styled.assemble((f"{MARKS[one.status]} ", style), one.title)
         target = one.target.removeprefix("target ")
-        table.add_row(title, one.attained, target, Text(bar(one), style), one.used)
+        table.add_row(title, one.attained, target, Styled(bar(one), style), one.used)
     return table
 
 

@@ -16,7 +16,7 @@ from lakehouse.report.csv_files import files
 from lakehouse.report.facts import report_json
 from lakehouse.report.page import clusters_summary
 from lakehouse.report.page.page import render
-from lakehouse.report.send import mail, settings, slack, teams
+from lakehouse.report.send import chats, mail, settings
 from lakehouse.report.summary.summarize import summarize
 from lakehouse.report.terminal import summary_text
 from lakehouse.tables.typed_settings import WrongSettingError
@@ -88,8 +88,8 @@ def show(facts: dict[str, Any]) -> None:
     list(files(facts))
     summary = summarize(facts)
     summary_text(summary)
-    slack.message(summary, None)
-    teams.message(summary, None)
+    chats.slack_message(summary, None)
+    chats.teams_message(summary, None)
     to = settings.Mail("mail.example.org", "r@example.org", ("a@example.org",))
     mail.letter(summary, [], to, dt.datetime.now(dt.UTC))
     clusters_summary.render(clusters_summary.clusters([facts]), {})
