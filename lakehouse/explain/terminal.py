@@ -17,9 +17,9 @@ from lakehouse.core.spans import Span, length, overlap, touching, union
 from lakehouse.report import figures
 from lakehouse.report.figures import Row, span_of
 from lakehouse.report.summary import texts
+from lakehouse.report.summary.lines import MARKS, STYLES, printed
 from lakehouse.report.summary.opening import elapsed, frame_of, period
 from lakehouse.report.tables.table_spec import words
-from lakehouse.report.terminal import MARKS, STYLES, printed
 
 MOST: Final = 20
 """Maximum number of incidents, and of lines of changes. The JSON has all."""

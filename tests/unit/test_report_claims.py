@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from lakehouse.report.send import chats
+from lakehouse.report.summary.lines import summary_text
 from lakehouse.report.summary.summarize import summarize
-from lakehouse.report.terminal import summary_text
 from tests import report_figures, report_statements, summary_facts
 from tests.report_claims import Claims, unlike
 from tests.report_runs import mutated

@@ -17,8 +17,8 @@ from lakehouse.report.facts import report_json
 from lakehouse.report.page import clusters_summary
 from lakehouse.report.page.page import render
 from lakehouse.report.send import chats, mail, settings
+from lakehouse.report.summary.lines import summary_text
 from lakehouse.report.summary.summarize import summarize
-from lakehouse.report.terminal import summary_text
 from lakehouse.tables.typed_settings import WrongSettingError
 from tests import sample_facts
 

@@ -24,8 +24,8 @@ from lakehouse.report.facts.report_record import with_answers
 from lakehouse.report.page import pdf
 from lakehouse.report.page.page import render
 from lakehouse.report.summary import lines
+from lakehouse.report.summary.lines import summary_text
 from lakehouse.report.summary.summarize import summarize
-from lakehouse.report.terminal import summary_text
 
 _LAKE_ONLY: Final = (
     "gold", "objectives_folder", "week", "start", "end", "maintenance", "corrections", "cluster",
