@@ -76,8 +76,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
-from lakehouse.report.evidence import Question, Rows
-from lakehouse.report.facts.fields import SOURCE, Means
+from lakehouse.report.facts.fields import SOURCE, Means, Question, Rows
 from lakehouse.tables.gold import REPORTED
 
 if TYPE_CHECKING:

@@ -14,9 +14,8 @@ from hypothesis import given, strategies as st
 
 from lakehouse.core import display
 from lakehouse.report import csv_files, tables
-from lakehouse.report.evidence import Question, Rows
 from lakehouse.report.facts import fields
-from lakehouse.report.facts.fields import Bounds
+from lakehouse.report.facts.fields import Bounds, Question, Rows
 from lakehouse.report.facts.owners.owner_accounts import add_owners
 from lakehouse.report.facts.report_record import Report
 from lakehouse.report.figures import length

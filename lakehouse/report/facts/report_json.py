@@ -21,7 +21,7 @@ from msgspec import UNSET, Meta, UnsetType
 from lakehouse.core import display, periods
 from lakehouse.errors import FactsError, PeriodError
 from lakehouse.report import figures
-from lakehouse.report.facts.fields import FORMAT, Bounds, Field, Named, fields_of, nested, three
+from lakehouse.report.facts.fields import Bounds, Field, Named, fields_of, nested, three
 from lakehouse.report.facts.key_figures.key_figures import with_figures
 from lakehouse.report.facts.objectives.composites import Composite
 from lakehouse.report.facts.objectives.statement_rows import Change, Objective, WeekOfObjective
@@ -222,6 +222,10 @@ if __name__ == "__main__":
 
 MOST_BYTES: Final = 200_000_000
 """Maximum size of report.json, bytes."""
+
+FORMAT: Final = 2
+"""The ``format`` of report.json that this version writes and reads."""
+
 
 _OLDER: Final = 1
 """The format without events, statuses, history and key figures."""

@@ -11,7 +11,7 @@ from lakehouse.core.periods import iso
 from lakehouse.gold.events import Event, in_order
 from lakehouse.gold.incidents import Incident
 from lakehouse.report import evidence
-from lakehouse.report.evidence import Evidence, Question
+from lakehouse.report.evidence import Evidence
 from lakehouse.report.facts import fields
 from lakehouse.report.facts.events import event_evidence
 from lakehouse.report.facts.events.event_records import (
@@ -20,7 +20,7 @@ from lakehouse.report.facts.events.event_records import (
     IncidentOfEvent,
 )
 from lakehouse.report.facts.events.events import sections
-from lakehouse.report.facts.fields import SOURCE, Declared, Known, Means, to_json
+from lakehouse.report.facts.fields import SOURCE, Declared, Known, Means, Question, to_json
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.key_figures.key_figures import KeyFigure, Previous
 from lakehouse.report.facts.objectives.composites import Composite, composites

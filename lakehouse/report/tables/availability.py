@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from lakehouse.report.evidence import Rows
+from lakehouse.report.facts.fields import Rows
 from lakehouse.report.facts.sections.min_isr import QUESTION, IsrBroker
 from lakehouse.report.facts.sections.replication import QUESTION as REPLICATION_QUESTION
 from lakehouse.report.figures import Row, length

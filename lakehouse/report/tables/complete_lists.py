@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from lakehouse.core import display
 from lakehouse.report import evidence, figures
-from lakehouse.report.evidence import Rows
 from lakehouse.report.facts.events.event_records import IncidentOfEvent
+from lakehouse.report.facts.fields import Rows
 from lakehouse.report.facts.sections.coverage import QUESTION, SourceCoverage
 from lakehouse.report.facts.sections.other_metrics import COLUMNS, Metric
 from lakehouse.report.figures import Facts, Row, length, nothing_seen, rows_at, span_of

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from lakehouse.core import display
-from lakehouse.report.evidence import Rows
+from lakehouse.report.facts.fields import Rows
 from lakehouse.report.facts.sections.consumer_groups import (
     LAG_QUESTION,
     LOST_QUESTION,

@@ -5,7 +5,7 @@ from typing import Final
 
 from lakehouse.core import display
 from lakehouse.report import evidence, figures
-from lakehouse.report.evidence import Rows
+from lakehouse.report.facts.fields import Rows
 from lakehouse.report.facts.sections.golden_signals import (
     ANSWERS_QUESTION,
     LATENCY_QUESTION,

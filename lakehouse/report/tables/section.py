@@ -11,7 +11,8 @@ from typing import Any, Final, NamedTuple
 
 from lakehouse.core import display
 from lakehouse.report import evidence, resources, tables
-from lakehouse.report.evidence import Evidence, Question
+from lakehouse.report.evidence import Evidence
+from lakehouse.report.facts.fields import Question
 from lakehouse.report.figures import Facts, Row
 from lakehouse.report.summary.model import Summary
 from lakehouse.report.tables import table_spec

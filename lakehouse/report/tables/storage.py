@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from lakehouse.core import display
 from lakehouse.report import figures
-from lakehouse.report.evidence import Rows
+from lakehouse.report.facts.fields import Rows
 from lakehouse.report.facts.sections import remote_reads, tier_lag
 from lakehouse.report.facts.sections.remote_reads import ReadingBroker
 from lakehouse.report.facts.sections.storage import QUESTION, StoredTopic

@@ -7,8 +7,9 @@ from typing import Any, Final, NamedTuple
 
 from lakehouse.core import display
 from lakehouse.report import evidence, figures, owners
-from lakehouse.report.evidence import Evidence, Rows
+from lakehouse.report.evidence import Evidence
 from lakehouse.report.facts import fields
+from lakehouse.report.facts.fields import Rows
 from lakehouse.report.figures import BOUNDS, Facts, Name, Row, around, length, rows_at, value_at
 from lakehouse.report.resources import declared
 

@@ -15,13 +15,7 @@ from typing import Final
 from lakehouse.core.error_budget_window import TimeWindow
 from lakehouse.core.metrics import UNAVAILABLE, Known, known
 from lakehouse.core.objective import NAMES, Objective, Part
-from lakehouse.core.yaml_nodes import (
-    Findings,
-    MalformedError,
-    Node,
-    documents,
-    worst,
-)
+from lakehouse.core.yaml_nodes import Findings, MalformedError, Node, documents, worst
 from lakehouse.engines.engine import Engine, ask
 from lakehouse.engines.gold_reader import labels_in
 from lakehouse.engines.relation import is_one_of

@@ -23,8 +23,8 @@ from lakehouse.engines.relation import is_one_of
 from lakehouse.gold.events import AVAILABILITY, NEVER, OTHER, SYMPTOM, Key, kind_of
 from lakehouse.gold.incidents import Incident
 from lakehouse.report.facts.events.event_records import Size
-from lakehouse.report.facts.fields import per_second
 from lakehouse.report.facts.gold import Gold, Sums
+from lakehouse.report.facts.gold_figures import per_second
 from lakehouse.report.facts.sections.consumer_groups import LostBeforeRead
 from lakehouse.report.facts.sections.throttling import KINDS, Quotas, quota_in_force, quotas
 from lakehouse.slo.sla_statement import Statement

@@ -14,7 +14,6 @@ from lakehouse.core.objective import Objective
 from lakehouse.core.observed_share import peak_high
 from lakehouse.core.periods import iso
 from lakehouse.engines.gold_reader import Row, is_same
-from lakehouse.report.evidence import Question, Rows
 from lakehouse.report.facts.fields import (
     GROUP,
     PARTITION,
@@ -23,9 +22,11 @@ from lakehouse.report.facts.fields import (
     Bounds,
     Known,
     Means,
-    duration,
+    Question,
+    Rows,
 )
 from lakehouse.report.facts.gold import Gold
+from lakehouse.report.facts.gold_figures import duration
 from lakehouse.report.figures import group_totals
 from lakehouse.slo.sla_statement import Statement, unknown_of
 from lakehouse.slo.trends import NO_WEEKS, Weeks

@@ -14,7 +14,6 @@ from typing import Annotated, Final, NamedTuple, TypeVar
 from lakehouse import tables
 from lakehouse.core.metrics import LEADERLESS, UNAVAILABLE
 from lakehouse.core.spans import length
-from lakehouse.report.evidence import Question, Rows
 from lakehouse.report.facts.fields import (
     CLIENT_ID,
     SOURCE,
@@ -24,6 +23,8 @@ from lakehouse.report.facts.fields import (
     Bounds,
     Known,
     Means,
+    Question,
+    Rows,
     total,
 )
 from lakehouse.report.facts.gold import Gold

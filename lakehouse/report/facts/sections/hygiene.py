@@ -13,8 +13,17 @@ from lakehouse.core.periods import iso, micros
 from lakehouse.core.subjects import Subject
 from lakehouse.engines.gold_reader import Row, is_same
 from lakehouse.engines.relation import is_one_of
-from lakehouse.report.evidence import Question, Rows
-from lakehouse.report.facts.fields import CLIENT_ID, GROUP, PARTITIONS, TOPIC, USER, Known, Means
+from lakehouse.report.facts.fields import (
+    CLIENT_ID,
+    GROUP,
+    PARTITIONS,
+    TOPIC,
+    USER,
+    Known,
+    Means,
+    Question,
+    Rows,
+)
 from lakehouse.report.facts.gold import Gold, attribute
 from lakehouse.report.facts.sections.throttling import (
     KIND,

@@ -25,12 +25,9 @@ from lakehouse.report.facts.fields import (
     Bounds,
     Known,
     Means,
-    duration,
-    per_second,
-    seconds_mean,
 )
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.facts.gold_figures import counted
+from lakehouse.report.facts.gold_figures import counted, duration, per_second, seconds_mean
 from lakehouse.report.facts.sections.coverage import Coverage, SourceCoverage
 from lakehouse.rollup.lake_catalogues import own_definitions
 

@@ -10,10 +10,9 @@ from typing import Annotated, Any, Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.metrics import UNAVAILABLE
-from lakehouse.report.evidence import Question, Rows
-from lakehouse.report.facts.fields import TOPIC, UNKNOWN, Bounds, Means, figures
+from lakehouse.report.facts.fields import TOPIC, UNKNOWN, Bounds, Means, Question, Rows
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.facts.gold_figures import AnyTime
+from lakehouse.report.facts.gold_figures import AnyTime, figures
 from lakehouse.slo.sla_statement import Statement, unknown_of
 
 _UNCLEAN: Final = "kafka.partition.unclean_leader"

@@ -7,7 +7,6 @@ from typing import Annotated, Final, NamedTuple
 from lakehouse import tables
 from lakehouse.core.subjects import Subject
 from lakehouse.engines.gold_reader import Row
-from lakehouse.report.evidence import Question, Rows
 from lakehouse.report.facts.fields import (
     CLIENT_ID,
     SOURCE,
@@ -16,12 +15,11 @@ from lakehouse.report.facts.fields import (
     Bounds,
     Known,
     Means,
-    duration,
-    of_sources,
-    per_second,
+    Question,
+    Rows,
 )
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.facts.gold_figures import Max, Mean, Sum
+from lakehouse.report.facts.gold_figures import Max, Mean, Sum, duration, of_sources, per_second
 from lakehouse.slo.sla_statement import Statement
 
 DEFAULT_ENTITY: Final = "<default>"
