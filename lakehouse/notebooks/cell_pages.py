@@ -19,8 +19,8 @@ from lakehouse.report.charts import week_lanes
 from lakehouse.report.charts.lanes import lanes
 from lakehouse.report.charts.svg import Axis
 from lakehouse.report.facts.build import by_time
-from lakehouse.report.facts.events import event_evidence
-from lakehouse.report.facts.events.events import certain
+from lakehouse.report.facts.events import events
+from lakehouse.report.facts.events.event_records import certain
 from lakehouse.report.facts.fields import to_json
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.report_record import SECTIONS, Scope, shown
@@ -137,7 +137,7 @@ def _bad_time(gold: Gold, kinds: Collection[str]) -> list[Row]:
         return []
     return [
         {"kind": kind, "parts": [{"start": iso(start), "end": iso(end)} for start, end in spans]}
-        for event, items in event_evidence.grouped(gold)
+        for event, items in events.grouped(gold)
         if (kind := event.key.kind) in kinds
         for spans in [union(one.span for one in certain(kind, items))]
     ]

@@ -13,13 +13,12 @@ from lakehouse.gold.incidents import Incident
 from lakehouse.report import evidence
 from lakehouse.report.evidence import Evidence
 from lakehouse.report.facts import fields
-from lakehouse.report.facts.events import event_evidence
+from lakehouse.report.facts.events import events
 from lakehouse.report.facts.events.event_records import (
     Event as EventRow,
     EventSections,
     IncidentOfEvent,
 )
-from lakehouse.report.facts.events.events import sections
 from lakehouse.report.facts.fields import SOURCE, Declared, Known, Means, Question, to_json
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.key_figures.key_figures import KeyFigure, Previous
@@ -107,7 +106,7 @@ class Scope:
         percent = self.coverage.percent
         if percent is None or percent < self.min_coverage:
             return EventSections()
-        return sections(self.gold, self.grouped, self.promised, self.calendar, self.lost)
+        return events.sections(self.gold, self.grouped, self.promised, self.calendar, self.lost)
 
     @cached_property
     def lost(self) -> consumer_groups.LostBeforeRead:
@@ -124,7 +123,7 @@ class Scope:
     @cached_property
     def grouped(self) -> list[tuple[Event, list[Incident]]]:
         """Incidents of the period by event."""
-        return event_evidence.grouped(self.gold)
+        return events.grouped(self.gold)
 
     @property
     def incidents(self) -> list[Incident]:
