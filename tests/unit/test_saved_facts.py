@@ -14,7 +14,7 @@ import pytest
 from lakehouse.errors import FactsError, LakehouseError
 from lakehouse.report.csv_files import files
 from lakehouse.report.facts import report_json
-from lakehouse.report.page import clusters_summary
+from lakehouse.report.page import page
 from lakehouse.report.page.page import render
 from lakehouse.report.send import chats, mail, settings
 from lakehouse.report.summary.lines import summary_text
@@ -92,7 +92,7 @@ def show(facts: dict[str, Any]) -> None:
     chats.teams_message(summary, None)
     to = settings.Mail("mail.example.org", "r@example.org", ("a@example.org",))
     mail.letter(summary, [], to, dt.datetime.now(dt.UTC))
-    clusters_summary.render(clusters_summary.clusters([facts]), {})
+    page.clusters_page(page.clusters([facts]), {})
 
 
 @pytest.mark.slow
