@@ -16,8 +16,8 @@ from lakehouse.core.spans import union
 from lakehouse.errors import TableNotFoundError, is_of_spark
 from lakehouse.report import figures
 from lakehouse.report.charts import week_lanes
-from lakehouse.report.charts.lanes import lanes
 from lakehouse.report.charts.svg import Axis
+from lakehouse.report.charts.week_lanes import lanes
 from lakehouse.report.facts.build import by_time
 from lakehouse.report.facts.events import events
 from lakehouse.report.facts.events.event_records import certain

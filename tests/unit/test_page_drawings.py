@@ -10,7 +10,7 @@ import pytest
 
 from lakehouse.core import display
 from lakehouse.core.periods import micros
-from lakehouse.report.charts import lanes, svg, week_lanes
+from lakehouse.report.charts import svg, week_lanes
 from lakehouse.report.charts.svg import Axis, ticks_of
 from lakehouse.report.summary.model import Week
 from tests import page_weeks
@@ -91,7 +91,7 @@ def test_a_week_that_is_not_known_is_an_outline_and_not_zero():
 
 def test_events_have_their_number_once_a_day_and_stay_apart():
     axis = Axis(page_weeks.bad_week().span)
-    strip = drawn(lanes.strip(page_weeks.EVENTS, (), (), axis, axis.within[1]))
+    strip = drawn(svg.strip(page_weeks.EVENTS, (), (), axis, axis.within[1]))
     numbers = [one.text for one in strip.all("text", class_="num")]
     assert sorted(numbers) == sorted([*"1345", *"67", *"2222222"])
     places = [float(one.attributes["cx"].rstrip("%")) for one in strip.all("circle")]
@@ -105,7 +105,7 @@ def test_many_events_without_a_card_are_drawn_in_bounded_space():
     start = axis.within[0]
     flaps = tuple((start + n * 60_000_000, start + n * 60_000_000 + 1) for n in range(9_000))
     rest = [page_weeks.EVENTS[0]._replace(parts=flaps)] * 5
-    strip = lanes.strip((), rest, (), axis, axis.within[1])
+    strip = svg.strip((), rest, (), axis, axis.within[1])
     assert len(strip) < 100_000
     assert "circle" not in strip
 
@@ -113,7 +113,7 @@ def test_many_events_without_a_card_are_drawn_in_bounded_space():
 def test_time_to_come_is_hatched():
     axis = Axis(page_weeks.bad_week().span)
     to = axis.within[0] + 136 * HOUR
-    strip = drawn(lanes.strip((), (), (), axis, to))
+    strip = drawn(svg.strip((), (), (), axis, to))
     (hatched,) = strip.all("rect", class_="perhaps")
     assert hatched.attributes["x"] == "80.95%"
     assert "to come" in strip.text
@@ -190,7 +190,7 @@ def test_a_longer_period_has_longer_bars():
 def test_lanes_are_one_drawing_with_a_name_and_numbered_bands():
     axis, (found, _) = Axis(page_weeks.bad_week().span), of_facts()
     planned = [(axis.within[0], axis.within[0] + HOUR)]
-    drawing = drawn(lanes.lanes(found, page_weeks.EVENTS, planned, axis, axis.within[1]))
+    drawing = drawn(week_lanes.lanes(found, page_weeks.EVENTS, planned, axis, axis.within[1]))
     assert drawing.attributes["aria-label"].startswith("Unavailable: highest 20")
     numbers = [one.text for one in drawing.all("text", class_="num")]
     assert numbers == ["5", "1", "3", "4", "6", "7"], "event 2 recurs, and is in the strip only"
@@ -210,7 +210,7 @@ def test_text_is_escaped():
     lane = of_facts()[0][0]._replace(name=EVIL, about=EVIL)
     axis = Axis(page_weeks.bad_week().span)
     for markup in (
-        lanes.lanes([lane], (), (), axis, axis.within[1]),
+        week_lanes.lanes([lane], (), (), axis, axis.within[1]),
         svg.budget_bar(1, 1, 1, EVIL),
         svg.eight_weeks([Week(EVIL, "met")]),
     ):

@@ -15,7 +15,6 @@ from lakehouse.errors import FactsError, LakehouseError
 from lakehouse.report.csv_files import files
 from lakehouse.report.facts import report_json
 from lakehouse.report.page import page
-from lakehouse.report.page.page import render
 from lakehouse.report.send import chats, mail, settings
 from lakehouse.report.summary.lines import summary_text
 from lakehouse.report.summary.summarize import summarize
@@ -84,7 +83,7 @@ def is_accepted(facts: Any) -> bool:
 
 def show(facts: dict[str, Any]) -> None:
     """Make every output."""
-    render(facts)
+    page.render(facts)
     list(files(facts))
     summary = summarize(facts)
     summary_text(summary)

@@ -14,8 +14,8 @@ from markupsafe import Markup
 from lakehouse.core import display, periods
 from lakehouse.core.periods import HOUR_US
 from lakehouse.report.charts import svg, week_lanes
-from lakehouse.report.charts.lanes import Lane, lanes, strip
-from lakehouse.report.charts.svg import Axis
+from lakehouse.report.charts.svg import Axis, strip
+from lakehouse.report.charts.week_lanes import Lane, lanes
 from lakehouse.report.facts.objectives.statement_rows import STATUSES, Status
 from lakehouse.report.figures import Facts
 from lakehouse.report.resources import asset, templates

@@ -14,26 +14,14 @@ from itertools import accumulate
 from typing import Annotated, Final, NamedTuple
 
 from lakehouse import tables
-from lakehouse.core.metrics import (
-    COPY_LAG,
-    DELETE_LAG,
-    names_in_bronze,
-    shipped_meanings,
-)
+from lakehouse.core.metrics import COPY_LAG, DELETE_LAG, names_in_bronze, shipped_meanings
 from lakehouse.core.periods import HOUR_US, Period
 from lakehouse.core.spans import Span, length, overlap, union
 from lakehouse.core.subjects import SUBJECT, SUBJECT_COLUMNS
 from lakehouse.engines.engine import ask
 from lakehouse.engines.gold_reader import is_hourly
 from lakehouse.engines.relation import is_one_of
-from lakehouse.gold.events import (
-    AVAILABILITY,
-    NEVER,
-    OTHER,
-    SYMPTOM,
-    Key,
-    kind_of,
-)
+from lakehouse.gold.events import AVAILABILITY, NEVER, OTHER, SYMPTOM, Key, kind_of
 from lakehouse.gold.incidents import Incident
 from lakehouse.report.facts.fields import TOPIC, Known, Means
 from lakehouse.report.facts.gold import Gold, Sums
