@@ -15,9 +15,6 @@ from lakehouse.core.periods import instant, iso
 from lakehouse.core.spans import union
 from lakehouse.errors import TableNotFoundError, is_of_spark
 from lakehouse.report import figures
-from lakehouse.report.charts import week_lanes
-from lakehouse.report.charts.svg import Axis
-from lakehouse.report.charts.week_lanes import lanes
 from lakehouse.report.facts.build import by_time
 from lakehouse.report.facts.events import events
 from lakehouse.report.facts.events.event_records import certain
@@ -27,7 +24,10 @@ from lakehouse.report.facts.report_record import SECTIONS, Scope, shown
 from lakehouse.report.facts.sections.coverage import coverage
 from lakehouse.report.facts.sections.tier_lag import LAGGING
 from lakehouse.report.figures import Facts, Row
+from lakehouse.report.page import week_lanes
 from lakehouse.report.page.page import html, objective_table
+from lakehouse.report.page.svg import Axis
+from lakehouse.report.page.week_lanes import lanes
 from lakehouse.report.summary.summarize import summarize
 from lakehouse.report.tables.section import Detail, sections
 from lakehouse.report.tables.table_spec import Cell, Column, Content, Listing

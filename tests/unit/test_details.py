@@ -16,7 +16,7 @@ from lakehouse.core import display
 from lakehouse.report import csv_files, tables
 from lakehouse.report.facts import fields
 from lakehouse.report.facts.fields import Bounds, Question, Rows
-from lakehouse.report.facts.owners.owner_accounts import add_owners
+from lakehouse.report.facts.owner_accounts import add_owners
 from lakehouse.report.facts.report_record import Report
 from lakehouse.report.figures import length
 from lakehouse.report.resources import templates

@@ -6,9 +6,8 @@ import json
 from pathlib import Path
 from typing import Any, Final
 
-from lakehouse.report.facts import report_json
-from lakehouse.report.facts.owners import one_team
-from lakehouse.report.facts.owners.owner_accounts import add_owners
+from lakehouse.report.facts import one_team, report_json
+from lakehouse.report.facts.owner_accounts import add_owners
 from lakehouse.report.owners import load
 
 GOLDEN: Final = Path(__file__).parents[1] / "golden" / "report.json"

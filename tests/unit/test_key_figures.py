@@ -10,10 +10,9 @@ from hypothesis import given, strategies as st
 
 from lakehouse.core.periods import HOUR_US
 from lakehouse.report.facts.fields import Bounds, bounds_json
-from lakehouse.report.facts.key_figures import key_figures
-from lakehouse.report.facts.key_figures.key_figures import MOST, change_of
-from lakehouse.report.facts.owners.one_team import of_team
-from lakehouse.report.facts.owners.owner_accounts import add_owners
+from lakehouse.report.facts.key_figures import MOST, change_of, key_figures
+from lakehouse.report.facts.one_team import of_team
+from lakehouse.report.facts.owner_accounts import add_owners
 from lakehouse.report.facts.report_record import with_answers
 from tests.unit.test_owners import loaded
 

@@ -10,8 +10,8 @@ import pytest
 
 from lakehouse.core import display
 from lakehouse.core.periods import micros
-from lakehouse.report.charts import svg, week_lanes
-from lakehouse.report.charts.svg import Axis, ticks_of
+from lakehouse.report.page import svg, week_lanes
+from lakehouse.report.page.svg import Axis, ticks_of
 from lakehouse.report.summary.model import Week
 from tests import page_weeks
 from tests.page_reader import Node, read

@@ -15,7 +15,7 @@ from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import subjects_of, window_of
 from lakehouse.report.facts.fields import to_json
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.facts.key_figures.key_figures import with_figures
+from lakehouse.report.facts.key_figures import with_figures
 from lakehouse.report.facts.objectives.weeks import WEEKS
 from lakehouse.report.facts.report_json import FORMAT
 from lakehouse.report.facts.report_record import SECTIONS, Scope, shown, with_answers

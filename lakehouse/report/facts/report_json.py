@@ -22,7 +22,7 @@ from lakehouse.core import display, periods
 from lakehouse.errors import FactsError, PeriodError
 from lakehouse.report import figures
 from lakehouse.report.facts.fields import Bounds, Field, Named, fields_of, nested, three
-from lakehouse.report.facts.key_figures.key_figures import with_figures
+from lakehouse.report.facts.key_figures import with_figures
 from lakehouse.report.facts.objectives.composites import Composite
 from lakehouse.report.facts.objectives.statement_rows import Change, Objective, WeekOfObjective
 from lakehouse.report.facts.objectives.verdicts import BusinessHours, Restated

@@ -21,7 +21,7 @@ from lakehouse.report.facts.events.event_records import (
 )
 from lakehouse.report.facts.fields import SOURCE, Declared, Known, Means, Question, to_json
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.facts.key_figures.key_figures import KeyFigure, Previous
+from lakehouse.report.facts.key_figures import KeyFigure, Previous
 from lakehouse.report.facts.objectives.composites import Composite, composites
 from lakehouse.report.facts.objectives.statement_rows import (
     Change,
@@ -40,7 +40,7 @@ from lakehouse.report.facts.objectives.verdicts import (
     verdicts,
 )
 from lakehouse.report.facts.objectives.weeks import WEEKS, Trends, history, trends
-from lakehouse.report.facts.owners.owner_accounts import Account
+from lakehouse.report.facts.owner_accounts import Account
 from lakehouse.report.facts.sections import (
     consumer_groups,
     coverage as coverage_,

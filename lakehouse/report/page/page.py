@@ -13,11 +13,11 @@ from markupsafe import Markup
 
 from lakehouse.core import display, periods
 from lakehouse.core.periods import HOUR_US
-from lakehouse.report.charts import svg, week_lanes
-from lakehouse.report.charts.svg import Axis, strip
-from lakehouse.report.charts.week_lanes import Lane, lanes
 from lakehouse.report.facts.objectives.statement_rows import STATUSES, Status
 from lakehouse.report.figures import Facts
+from lakehouse.report.page import svg, week_lanes
+from lakehouse.report.page.svg import Axis, strip
+from lakehouse.report.page.week_lanes import Lane, lanes
 from lakehouse.report.resources import asset, templates
 from lakehouse.report.summary import lines
 from lakehouse.report.summary.model import Event, Objective, Summary, Tile

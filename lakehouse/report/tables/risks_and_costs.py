@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from lakehouse.core import display
 from lakehouse.report import evidence, figures
 from lakehouse.report.facts.fields import Rows
-from lakehouse.report.facts.owners.owner_accounts import Account
+from lakehouse.report.facts.owner_accounts import Account
 from lakehouse.report.facts.sections.hygiene import (
     QUESTION,
     USE_OF_QUOTAS,

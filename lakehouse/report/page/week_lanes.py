@@ -13,7 +13,8 @@ from markupsafe import Markup
 
 from lakehouse.core import display, periods
 from lakehouse.core.spans import Span, overlap, union
-from lakehouse.report.charts.svg import (
+from lakehouse.report.figures import Facts, Row, length, moment, span_of
+from lakehouse.report.page.svg import (
     Axis,
     days_of,
     drawing,
@@ -23,7 +24,6 @@ from lakehouse.report.charts.svg import (
     percent,
     to_come,
 )
-from lakehouse.report.figures import Facts, Row, length, moment, span_of
 from lakehouse.report.summary.model import Event
 
 _LANE: Final = 62

@@ -6,8 +6,9 @@ from typing import Any, Final, NamedTuple
 from lakehouse.core import display
 from lakehouse.errors import OwnersError
 from lakehouse.report.evidence import floor_of
+from lakehouse.report.facts import owner_accounts
 from lakehouse.report.facts.fields import Bounds, bounds_in, bounds_json, names_of, to_json
-from lakehouse.report.facts.key_figures.key_figures import with_figures
+from lakehouse.report.facts.key_figures import with_figures
 from lakehouse.report.facts.objectives.composites import composites
 from lakehouse.report.facts.objectives.statement_rows import (
     WeekOfObjective,
@@ -17,8 +18,7 @@ from lakehouse.report.facts.objectives.statement_rows import (
 )
 from lakehouse.report.facts.objectives.verdicts import tally
 from lakehouse.report.facts.objectives.weeks import bad_time
-from lakehouse.report.facts.owners import owner_accounts
-from lakehouse.report.facts.owners.owner_accounts import Facts, Row, with_owners, with_rows
+from lakehouse.report.facts.owner_accounts import Facts, Row, with_owners, with_rows
 from lakehouse.report.facts.report_record import with_answers
 from lakehouse.report.facts.sections.min_isr import any_time
 from lakehouse.report.facts.sections.throttling import THROTTLES, clients_throttled

@@ -22,7 +22,7 @@ from lakehouse.report.facts.fields import (
     Means,
     to_json,
 )
-from lakehouse.report.facts.key_figures.first_figures import (
+from lakehouse.report.facts.first_figures import (
     ALWAYS,
     COLLECTED,
     NOT_KNOWN,
