@@ -325,7 +325,7 @@ ADDITIONS: Final = (
             Line(
                 _REPORT,
                 "from lakehouse.report.facts.sections import reported as reported_\n",
-                "from lakehouse.report.facts.owner_accounts import Account\n",
+                "from lakehouse.report.owners import Account\n",
             ),
             Line(
                 _REPORT,

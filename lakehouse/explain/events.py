@@ -8,9 +8,9 @@ from lakehouse.core import display
 from lakehouse.core.subjects import Subject
 from lakehouse.report.evidence import decide
 from lakehouse.report.facts.build import head
+from lakehouse.report.facts.by_owner import with_event_owners
 from lakehouse.report.facts.events.event_uses import NAMES_OF
 from lakehouse.report.facts.fields import to_json
-from lakehouse.report.facts.owner_accounts import with_event_owners
 from lakehouse.report.facts.report_record import SECTIONS, Scope, question
 from lakehouse.report.figures import Facts, Row
 from lakehouse.report.owners import Owners

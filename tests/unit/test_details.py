@@ -15,8 +15,8 @@ from hypothesis import given, strategies as st
 from lakehouse.core import display
 from lakehouse.report import csv_files, tables
 from lakehouse.report.facts import fields
+from lakehouse.report.facts.by_owner import add_owners
 from lakehouse.report.facts.fields import Bounds, Question, Rows
-from lakehouse.report.facts.owner_accounts import add_owners
 from lakehouse.report.facts.report_record import Report
 from lakehouse.report.figures import length
 from lakehouse.report.resources import templates

@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from lakehouse.core.periods import HOUR_US
+from lakehouse.report.facts.by_owner import add_owners, of_team
 from lakehouse.report.facts.fields import Bounds, bounds_json
 from lakehouse.report.facts.key_figures import MOST, change_of, key_figures
-from lakehouse.report.facts.one_team import of_team
-from lakehouse.report.facts.owner_accounts import add_owners
 from lakehouse.report.facts.report_record import with_answers
 from tests.unit.test_owners import loaded
 

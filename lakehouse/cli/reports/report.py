@@ -18,8 +18,7 @@ from lakehouse.engines.gold_reader import clusters
 from lakehouse.report import owners
 from lakehouse.report.csv_files import files
 from lakehouse.report.facts import build, report_json
-from lakehouse.report.facts.one_team import of_team
-from lakehouse.report.facts.owner_accounts import Facts, add_owners
+from lakehouse.report.facts.by_owner import Facts, add_owners, of_team
 from lakehouse.report.facts.report_record import with_answers
 from lakehouse.report.page import pdf
 from lakehouse.report.page.page import render

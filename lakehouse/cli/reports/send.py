@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from lakehouse.cli.options import FILE, TEAM, kept_in, log, named
 from lakehouse.errors import SendError
 from lakehouse.report.facts import report_json
-from lakehouse.report.facts.one_team import of_team
+from lakehouse.report.facts.by_owner import of_team
 from lakehouse.report.page import pdf
 from lakehouse.report.page.page import render
 from lakehouse.report.send import chats

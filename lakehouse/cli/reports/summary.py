@@ -12,7 +12,7 @@ from lakehouse.cli import options
 from lakehouse.cli.options import file_stem, write_file
 from lakehouse.core import display
 from lakehouse.report.facts import report_json
-from lakehouse.report.facts.owner_accounts import Facts
+from lakehouse.report.facts.by_owner import Facts
 from lakehouse.report.page import page
 from lakehouse.report.summary import lines
 from lakehouse.report.summary.texts import words

@@ -20,8 +20,6 @@ from typing import (
     get_type_hints,
 )
 
-from lakehouse.report.owners import LABELS
-
 
 class Bounds(NamedTuple):
     """A figure and its bounds; None: not known.
@@ -121,6 +119,7 @@ OWNED: Final = {
     "owner": Means("owner, by the owners file"),
     "tier": Means("tier, by the owners file"),
 }
+LABELS: Final = tuple(OWNED)
 UNKNOWN: Final = Means("unknown time, microseconds")
 
 

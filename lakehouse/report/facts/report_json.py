@@ -21,7 +21,7 @@ from msgspec import UNSET, Meta, UnsetType
 from lakehouse.core import display, periods
 from lakehouse.errors import FactsError, PeriodError
 from lakehouse.report import figures
-from lakehouse.report.facts.fields import Bounds, Field, Named, fields_of, nested, three
+from lakehouse.report.facts.fields import LABELS, Bounds, Field, Named, fields_of, nested, three
 from lakehouse.report.facts.key_figures import with_figures
 from lakehouse.report.facts.objectives.composites import Composite
 from lakehouse.report.facts.objectives.statement_rows import Change, Objective, WeekOfObjective
@@ -36,7 +36,6 @@ from lakehouse.report.facts.sections.storage import StoredTopic
 from lakehouse.report.facts.sections.tier_lag import TierLag
 from lakehouse.report.facts.sections.timelines import Timeline
 from lakehouse.report.figures import group_totals
-from lakehouse.report.owners import LABELS
 from lakehouse.tables.strict_files import UnreadableFileError, parse_json, read_text
 from lakehouse.tables.typed_settings import WrongSettingError, convert
 

@@ -40,7 +40,6 @@ from lakehouse.report.facts.objectives.verdicts import (
     verdicts,
 )
 from lakehouse.report.facts.objectives.weeks import WEEKS, Trends, history, trends
-from lakehouse.report.facts.owner_accounts import Account
 from lakehouse.report.facts.sections import (
     consumer_groups,
     coverage as coverage_,
@@ -55,6 +54,7 @@ from lakehouse.report.facts.sections import (
     tier_lag as tier_lag_,
     timelines as timelines_,
 )
+from lakehouse.report.owners import Account
 from lakehouse.slo.report_calendar import OF_UTC, Calendar
 from lakehouse.slo.sla_statement import Statement
 from lakehouse.slo.trends import NO_WEEKS, Weeks

@@ -10,8 +10,8 @@ from typing import Any, Final
 from lakehouse.core import display
 from lakehouse.core.spans import Span
 from lakehouse.report import figures
+from lakehouse.report.facts.by_owner import is_of_brokers
 from lakehouse.report.facts.objectives.statement_rows import Status
-from lakehouse.report.facts.owner_accounts import is_of_brokers
 from lakehouse.report.figures import Facts, Name, Row
 from lakehouse.report.summary import impacts, texts
 from lakehouse.report.summary.model import Event, Text

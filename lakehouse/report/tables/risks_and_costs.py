@@ -8,8 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from lakehouse.core import display
 from lakehouse.report import evidence, figures
-from lakehouse.report.facts.fields import Rows
-from lakehouse.report.facts.owner_accounts import Account
+from lakehouse.report.facts.fields import LABELS, Rows
 from lakehouse.report.facts.sections.hygiene import (
     QUESTION,
     USE_OF_QUOTAS,
@@ -19,7 +18,7 @@ from lakehouse.report.facts.sections.hygiene import (
     UnusedQuota,
 )
 from lakehouse.report.figures import Facts, Name, Row, length, value_at
-from lakehouse.report.owners import GIB, LABELS, MONTH_SECONDS
+from lakehouse.report.owners import GIB, MONTH_SECONDS, Account
 from lakehouse.report.tables.requests import quantity
 from lakehouse.report.tables.section import Part, coverage_clause, plain, section, unanswered
 from lakehouse.report.tables.table_spec import (

@@ -1,15 +1,18 @@
-"""Report data restricted to one team."""
+"""Facts by owner: labels in rows, owners of events, and the facts of one team.
 
-from collections.abc import Callable, Mapping, Sequence
+All functions work on facts as JSON, because they are also applied to facts from a file.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from lakehouse.core import display
 from lakehouse.errors import OwnersError
 from lakehouse.report.evidence import floor_of
-from lakehouse.report.facts import owner_accounts
-from lakehouse.report.facts.fields import Bounds, bounds_in, bounds_json, names_of, to_json
+from lakehouse.report.facts.fields import LABELS, Bounds, bounds_in, bounds_json, names_of, to_json
 from lakehouse.report.facts.key_figures import with_figures
-from lakehouse.report.facts.objectives.composites import composites
+from lakehouse.report.facts.objectives.composites import BY_OWNER, composites
 from lakehouse.report.facts.objectives.statement_rows import (
     WeekOfObjective,
     observed_percent,
@@ -18,13 +21,143 @@ from lakehouse.report.facts.objectives.statement_rows import (
 )
 from lakehouse.report.facts.objectives.verdicts import tally
 from lakehouse.report.facts.objectives.weeks import bad_time
-from lakehouse.report.facts.owner_accounts import Facts, Row, with_owners, with_rows
 from lakehouse.report.facts.report_record import with_answers
 from lakehouse.report.facts.sections.min_isr import any_time
 from lakehouse.report.facts.sections.throttling import THROTTLES, clients_throttled
-from lakehouse.report.owners import NAMES
+from lakehouse.report.owners import NAMES, Owners, accounts, shown, with_owners, with_rows
 from lakehouse.slo.sla_statement import verdict_between
 from lakehouse.slo.trends import by_chance
+
+Facts = dict[str, Any]
+Row = dict[str, Any]
+
+
+def add_owners(facts: Mapping[str, Any], owners: Owners) -> Facts:
+    """Return the facts with labels in rows, composites by owner, and a section ``owners``."""
+    with_labels = with_rows(facts, lambda row: {**row, **owners.labels(row)})
+    if facts.get("events"):
+        with_labels["events"] = with_event_owners(facts["events"], owners.labels)
+        incidents = facts.get("incidents") or ()
+        with_labels["incidents"] = with_incident_owners(incidents, owners.labels)
+    currency = None if owners.prices is None else owners.prices.currency
+    with_labels["objectives"] = with_owners(with_labels.get("objectives") or ())
+    with_labels["composites"] = to_json(composites(with_labels["objectives"], BY_OWNER))
+    section = {"currency": currency, "accounts": to_json(accounts(with_labels, owners.prices))}
+    return {**with_labels, "owners": section}
+
+
+Labels = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+"""The labels of a row by its names."""
+
+_BY_BROKERS: Final = ("restarted", "rolling_restart", "no_answer", "fenced")
+"""Kinds of causes with brokers."""
+
+
+def with_event_owners(events: Iterable[Row], labels: Labels) -> list[Row]:
+    """Return events with their owner, and all owners.
+
+    The owner is the owner of the brokers that caused an event, or of the subject that used most of
+    a budget.
+
+    Args:
+        events: As in the facts.
+        labels: The labels of a row.
+    """
+    return [_with_owners(event, labels) for event in events]
+
+
+def with_incident_owners(incidents: Iterable[Row], labels: Labels) -> list[Row]:
+    """Return incidents with their owner; counts of a source have the owner of the source.
+
+    Args:
+        incidents: As in the facts.
+        labels: The labels of a row.
+    """
+    return [{**row, **labels(_subject(row))} for row in incidents]
+
+
+def _subject(incident: Row) -> Row:
+    if incident.get("level") != "source":
+        return incident
+    return {"source": next(iter(incident["sources"]), None)}
+
+
+def _with_owners(event: Row, labels: Labels) -> Row:
+    of_topics = [{"topic": topic} for topic in event["topics"]] if _is_of_topics(event) else []
+    uses, hits = ([{**row, **labels(row)} for row in event[key]] for key in ("uses", "hits"))
+    of_brokers = [labels({"source": source}) for source in _brokers(event)]
+    every = [*of_brokers, *uses, *hits, labels(event), *map(labels, of_topics)]
+    first = next((row for row in every if shown(row)), {})
+    found = sorted({name for row in every if (name := shown(row))})
+    own = {name: first.get(name) for name in LABELS}
+    return {**event, "uses": uses, "hits": hits, **own, "owner": shown(first), "owners": found}
+
+
+def _brokers(event: Mapping[str, Any]) -> Sequence[str]:
+    """Return the brokers that caused an event."""
+    cause = event["cause"]
+    found: Sequence[str] = cause["sources"] if cause["kind"] in _BY_BROKERS else ()
+    return found
+
+
+def is_of_brokers(event: Mapping[str, Any]) -> bool:
+    """Return True if an event belongs to its brokers' owner, who has no subject in it."""
+    subjects = {shown(row) for key in ("uses", "hits") for row in event.get(key) or ()}
+    owner = event.get("owner")
+    return owner is not None and event["cause"]["kind"] in _BY_BROKERS and owner not in subjects
+
+
+def _is_of_topics(event: Mapping[str, Any]) -> bool:
+    """Return True if an event's topics are its subjects; a group's may be another team's."""
+    return event.get("group") is None
+
+
+def _events_of_team(
+    events: Sequence[Row], incidents: Iterable[Row], team: str
+) -> tuple[list[Row], list[Row]]:
+    """Return the events and incidents of one team, with new numbers.
+
+    An event with brokers only belongs to all teams. Other events keep only what the team owns.
+
+    Args:
+        events: With owners.
+        incidents: Incidents of the team's topics, clients and groups.
+        team: Its name.
+    """
+    own = [one for event in events if (one := _event_of_team(event, team)) is not None]
+    own.sort(key=lambda event: -(event["used"] or 0.0))
+    number_of = {event["number"]: number for number, event in enumerate(own, 1)}
+    left = [
+        {**row, "event": number_of[row["event"]]} for row in incidents if row["event"] in number_of
+    ]
+    counts = Counter(row["event"] for row in left)
+    numbered = [
+        {**event, "number": number, "incidents": counts[number]}
+        for number, event in enumerate(own, 1)
+    ]
+    return numbered, left
+
+
+def _event_of_team(event: Row, team: str) -> Row | None:
+    names = (*map(event.get, NAMES.values()), *event["topics"])
+    if all(name is None for name in names):
+        return event
+    uses = [row for row in event["uses"] if row.get("team") == team]
+    hits = [row for row in event["hits"] if row.get("team") == team]
+    if not (uses or hits or event.get("team") == team):
+        return None
+    topics = {row["topic"] for row in (*uses, *hits)} - {None}
+    cause = dict(event["cause"])
+    found = {**event, "uses": uses, "hits": hits, "cause": cause, "team": team}
+    if _is_of_topics(event) and topics:
+        for row, key in ((found, "topics"), (cause, "single_replica"), (cause, "no_spare")):
+            row[key] = [name for name in row[key] if name in topics]
+    most = max(uses, key=lambda use: use["share"] or 0.0, default=None)
+    found |= {"objective": most and most["objective"], "used": most and most["share"]}
+    owners = sorted({name for row in (*uses, *hits) if (name := shown(row))}) or [team]
+    if is_of_brokers(event):
+        return {**found, "owners": sorted({event["owner"], *owners})}
+    return {**found, "owner": owners[0] if len(owners) == 1 else team, "owners": owners}
 
 
 def of_team(facts: Mapping[str, Any], team: str) -> Facts:
@@ -34,7 +167,7 @@ def of_team(facts: Mapping[str, Any], team: str) -> Facts:
     depend on them. Sums over all teams are left out.
 
     Args:
-        facts: With owners, see ``owner_accounts.add_owners``.
+        facts: With owners, see ``add_owners``.
         team: Its name in the file of owners.
 
     Raises:
@@ -57,7 +190,7 @@ def of_team(facts: Mapping[str, Any], team: str) -> Facts:
     part["timelines"] = _timelines(part)
     if facts.get("events") is not None:
         rows = [row for row in facts.get("incidents") or () if _is_of(row, team)]
-        part["events"], part["incidents"] = owner_accounts.of_team(facts["events"], rows, team)
+        part["events"], part["incidents"] = _events_of_team(facts["events"], rows, team)
     for name, changed in _CHANGED.items():
         if part.get(name):
             part[name] = {**part[name], **changed(part[name])}
