@@ -13,16 +13,16 @@ from lakehouse.report import figures
 from lakehouse.report.facts import fields
 from lakehouse.report.facts.events.event_records import Use
 from lakehouse.report.facts.fields import OWNED, Column, Named, columns, keys
-from lakehouse.report.facts.objectives import composites, weeks
+from lakehouse.report.facts.objectives import verdicts, weeks
 from lakehouse.report.facts.objectives.statement_rows import (
     Burn,
     Figures,
     Judgement,
     Objective,
+    Restated,
     Used,
     WeekOfObjective,
 )
-from lakehouse.report.facts.objectives.verdicts import Restated
 from lakehouse.report.facts.report_record import QUESTIONS, Report
 from lakehouse.report.facts.sections import golden_signals, hygiene, timelines
 from lakehouse.report.facts.sections.coverage import Gap, SourceCoverage
@@ -171,7 +171,7 @@ _DECLARED: Final = (
     File("composites", "composite, on all subjects, and on the subjects of each team and tier",
          "composites"),
     File("composite_objectives", "objective of a composite", "composites.objectives", (
-        *columns(composites.Composite, "composite", "team", "tier"), *columns(composites.Member),
+        *columns(verdicts.Composite, "composite", "team", "tier"), *columns(verdicts.Member),
     )),
     File("attainment", "objective and subject", "objectives.subjects",
          (*_ATTAINMENT, *columns(Used))),

@@ -29,13 +29,8 @@ import msgspec
 from msgspec import Meta
 
 from lakehouse.errors import OwnersError
-from lakehouse.report.facts.fields import (
-    LABELS,
-    OWNED,
-    Bounds,
-    Known,
-    Means,
-)
+from lakehouse.report.facts import fields
+from lakehouse.report.facts.fields import Bounds, Known, Means
 from lakehouse.report.figures import Row, nothing_seen, value_at
 from lakehouse.tables import strict_yaml
 from lakehouse.tables.strict_files import UnreadableFileError
@@ -168,12 +163,12 @@ class _Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Raises:
             ValueError: It lacks one.
         """
-        for keys in (LABELS, tuple(_PATTERNS)):
+        for keys in (fields.LABELS, tuple(_PATTERNS)):
             if all(getattr(self, key) in (None, "") for key in keys):
                 raise ValueError(f"an entry has one of {', '.join(keys)}")
 
     def rule(self) -> Rule:
-        labels = {key: str(label).strip() for key in LABELS if (label := getattr(self, key))}
+        labels = {key: str(label).strip() for key in fields.LABELS if (label := getattr(self, key))}
         patterns = {
             name: pattern([globs] if isinstance(globs, str) else globs)
             for key, name in _PATTERNS.items()
@@ -226,9 +221,9 @@ _TIERED: Final = ("uploaded_bytes", "read_bytes", "stored_byte_seconds")
 class Account(NamedTuple):
     """Error budgets, throttling and storage of an owner: sums of the known figures."""
 
-    team: Annotated[str | None, OWNED["team"]]
-    owner: Annotated[str | None, OWNED["owner"]]
-    tier: Annotated[str | None, OWNED["tier"]]
+    team: Annotated[str | None, fields.OWNED["team"]]
+    owner: Annotated[str | None, fields.OWNED["owner"]]
+    tier: Annotated[str | None, fields.OWNED["tier"]]
     topics: Annotated[int, Means("number of topics")]
     clients: Annotated[int, Means("number of clients with a quota or throttling")]
     groups: Annotated[int, Means("number of groups that may have lost offsets")]
@@ -258,7 +253,7 @@ def accounts(facts: Mapping[str, Any], prices: Prices | None) -> list[Account]:
     rows: dict[Owner, defaultdict[str, list[Row]]] = {}
     for kind, (path, _) in _COUNTED.items():
         for row in value_at(facts, path) or ():
-            owner = Owner(*map(row.get, LABELS))
+            owner = Owner(*map(row.get, fields.LABELS))
             rows.setdefault(owner, defaultdict(list))[kind].append(row)
     was_read = {kind: not nothing_seen(facts, one) for kind, (_, one) in _COUNTED.items()}
     owners = sorted(rows, key=lambda owner: (owner == NO_OWNER, *map(str, owner)))

@@ -12,14 +12,13 @@ from lakehouse.errors import OwnersError
 from lakehouse.report.evidence import floor_of
 from lakehouse.report.facts.fields import LABELS, Bounds, bounds_in, bounds_json, names_of, to_json
 from lakehouse.report.facts.key_figures import with_figures
-from lakehouse.report.facts.objectives.composites import BY_OWNER, composites
 from lakehouse.report.facts.objectives.statement_rows import (
     WeekOfObjective,
     observed_percent,
     or_no_data,
     verdict,
 )
-from lakehouse.report.facts.objectives.verdicts import tally
+from lakehouse.report.facts.objectives.verdicts import BY_OWNER, composites, tally
 from lakehouse.report.facts.objectives.weeks import bad_time
 from lakehouse.report.facts.report_record import with_answers
 from lakehouse.report.facts.sections.min_isr import any_time

@@ -10,18 +10,8 @@ from typing import Annotated, Any, Final, NamedTuple
 from lakehouse.core.subjects import SUBJECT
 from lakehouse.report import evidence
 from lakehouse.report.evidence import floor_of
-from lakehouse.report.facts.fields import (
-    CLIENT_ID,
-    GROUP,
-    OBJECTIVE,
-    SOURCE,
-    TOPIC,
-    USER,
-    Bounds,
-    Known,
-    Means,
-    to_json,
-)
+from lakehouse.report.facts import fields
+from lakehouse.report.facts.fields import Bounds, Known, Means, to_json
 from lakehouse.report.facts.first_figures import (
     ALWAYS,
     COLLECTED,
@@ -62,15 +52,15 @@ class KeyFigure(NamedTuple):
     value: Annotated[Bounds, Means("figure; its upper bound is empty if unknown time can add more")]
     unit: Annotated[str, Means("us, offsets, clients, share or ms")]
     of: Annotated[int | None, Means("number of all clients")]
-    topic: Annotated[str | None, TOPIC]
-    user: Annotated[str | None, USER]
-    client_id: Annotated[str | None, CLIENT_ID]
-    group: Annotated[str | None, GROUP]
-    source: Annotated[str | None, SOURCE]
+    topic: Annotated[str | None, fields.TOPIC]
+    user: Annotated[str | None, fields.USER]
+    client_id: Annotated[str | None, fields.CLIENT_ID]
+    group: Annotated[str | None, fields.GROUP]
+    source: Annotated[str | None, fields.SOURCE]
     subject_value: Annotated[Bounds, Means("figure of the worst subject")]
     subject_unit: Annotated[str, Means("its unit")]
     unknown_us: Annotated[int | None, Means("unknown time of the worst subject, microseconds")]
-    objective: Annotated[str | None, OBJECTIVE]
+    objective: Annotated[str | None, fields.OBJECTIVE]
     previous: Annotated[PreviousFigure | None, Means("week before")]
     change: Annotated[str, Means(
         "worse, better, same, unclear (bounds of both weeks overlap) or "

@@ -23,9 +23,14 @@ from lakehouse.errors import FactsError, PeriodError
 from lakehouse.report import figures
 from lakehouse.report.facts.fields import LABELS, Bounds, Field, Named, fields_of, nested, three
 from lakehouse.report.facts.key_figures import with_figures
-from lakehouse.report.facts.objectives.composites import Composite
-from lakehouse.report.facts.objectives.statement_rows import Change, Objective, WeekOfObjective
-from lakehouse.report.facts.objectives.verdicts import BusinessHours, Restated
+from lakehouse.report.facts.objectives.statement_rows import (
+    BusinessHours,
+    Change,
+    Objective,
+    Restated,
+    WeekOfObjective,
+)
+from lakehouse.report.facts.objectives.verdicts import Composite
 from lakehouse.report.facts.objectives.weeks import Trends
 from lakehouse.report.facts.report_record import Report, Week, with_answers
 from lakehouse.report.facts.sections.consumer_groups import LostBeforeRead, LostOffsets

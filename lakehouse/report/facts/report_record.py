@@ -22,19 +22,20 @@ from lakehouse.report.facts.events.event_records import (
 from lakehouse.report.facts.fields import SOURCE, Declared, Known, Means, Question, to_json
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.key_figures import KeyFigure, Previous
-from lakehouse.report.facts.objectives.composites import Composite, composites
 from lakehouse.report.facts.objectives.statement_rows import (
+    BusinessHours,
     Change,
     Correction,
     Incomplete,
     Maintenance,
     Objective as ObjectiveRow,
-)
-from lakehouse.report.facts.objectives.verdicts import (
-    BusinessHours,
     Restated,
     Verdict,
+)
+from lakehouse.report.facts.objectives.verdicts import (
+    Composite,
     business_hours,
+    composites,
     objective,
     restated,
     verdicts,

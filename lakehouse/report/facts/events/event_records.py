@@ -15,20 +15,10 @@ from lakehouse.gold import causes
 from lakehouse.gold.causes import CHANGES, NOT_KNOWN, Change, Judged
 from lakehouse.gold.events import AVAILABILITY, Key
 from lakehouse.gold.incidents import Incident
+from lakehouse.report.facts import fields
 from lakehouse.report.facts.events import event_uses
 from lakehouse.report.facts.events.event_uses import Hit, Rest, Size, Sizes, Used, hits_of
-from lakehouse.report.facts.fields import (
-    CLIENT_ID,
-    GROUP,
-    OBJECTIVE,
-    PARTITION,
-    SOURCE,
-    TOPIC,
-    USER,
-    Bounds,
-    Known,
-    Means,
-)
+from lakehouse.report.facts.fields import Bounds, Known, Means
 from lakehouse.report.facts.gold import Gold, attribute
 from lakehouse.report.facts.sections.hygiene import spare_replicas
 from lakehouse.slo.report_calendar import Calendar, Maintenance
@@ -72,13 +62,13 @@ class EventCause(NamedTuple):
 class Use(NamedTuple):
     """Bad time of one subject under one objective that belongs to an event."""
 
-    objective: Annotated[str, OBJECTIVE]
-    topic: Annotated[str | None, TOPIC]
-    partition: Annotated[int | None, PARTITION]
-    user: Annotated[str | None, USER]
-    client_id: Annotated[str | None, CLIENT_ID]
-    group: Annotated[str | None, GROUP]
-    source: Annotated[str | None, SOURCE]
+    objective: Annotated[str, fields.OBJECTIVE]
+    topic: Annotated[str | None, fields.TOPIC]
+    partition: Annotated[int | None, fields.PARTITION]
+    user: Annotated[str | None, fields.USER]
+    client_id: Annotated[str | None, fields.CLIENT_ID]
+    group: Annotated[str | None, fields.GROUP]
+    source: Annotated[str | None, fields.SOURCE]
     bad_us: Annotated[int, Means("its bad time, microseconds")]
     share: Annotated[Known, Means("share of the whole error budget of the objective")]
 
@@ -96,10 +86,10 @@ class Event(NamedTuple):
     ongoing: Annotated[bool, Means("1: it lasts until the end of the data")]
     bad_us: Annotated[Bounds, Means("bad time, microseconds")]
     topics: Annotated[list[str], Means("affected topics")]
-    user: Annotated[str | None, USER]
-    client_id: Annotated[str | None, CLIENT_ID]
-    group: Annotated[str | None, GROUP]
-    source: Annotated[str | None, SOURCE]
+    user: Annotated[str | None, fields.USER]
+    client_id: Annotated[str | None, fields.CLIENT_ID]
+    group: Annotated[str | None, fields.GROUP]
+    source: Annotated[str | None, fields.SOURCE]
     hits: Annotated[list[Hit], Means("affected topics, with their partitions")]
     size: Annotated[Size, Means("", column="")]
     parts: Annotated[list[Part], Means("bad intervals; very short pauses can be left out")]
@@ -126,11 +116,11 @@ class IncidentOfEvent(NamedTuple):
     metric: Annotated[str, Means("metric above 0")]
     kind: Annotated[str, Means("kind of its event")]
     level: Annotated[str, Means("partition, topic, client, group or source")]
-    topic: Annotated[str | None, TOPIC]
-    partition: Annotated[int | None, PARTITION]
-    user: Annotated[str | None, USER]
-    client_id: Annotated[str | None, CLIENT_ID]
-    group: Annotated[str | None, GROUP]
+    topic: Annotated[str | None, fields.TOPIC]
+    partition: Annotated[int | None, fields.PARTITION]
+    user: Annotated[str | None, fields.USER]
+    client_id: Annotated[str | None, fields.CLIENT_ID]
+    group: Annotated[str | None, fields.GROUP]
     start: Annotated[str, Means("start, UTC")]
     end: Annotated[str, Means("end, UTC")]
     lead_us: Annotated[int, Means(

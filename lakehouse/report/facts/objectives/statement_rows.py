@@ -1,6 +1,6 @@
 """Objectives in report.json: their records, the used error budget, and the status.
 
-``slo`` makes the JSON of these records. All functions work on JSON, because a team's objectives are
+``slo`` makes the JSON of most records. All functions work on JSON, because a team's objectives are
 computed again. A type with ``UnsetType`` is of a key that can be absent, and is not null.
 """
 
@@ -10,27 +10,8 @@ from typing import Annotated, Any, Final, Literal, NamedTuple, get_args
 from msgspec import UnsetType
 
 from lakehouse.core.observed_share import state_of
-from lakehouse.report.facts.fields import (
-    CLIENT_ID,
-    GROUP,
-    INTERVAL_VERDICT,
-    OBJECTIVE,
-    PARTITION,
-    PARTITIONS,
-    SOURCE,
-    TARGET,
-    TITLE,
-    TOPIC,
-    UNKNOWN,
-    USER,
-    VERDICT,
-    Bounds,
-    Declared,
-    Known,
-    Means,
-    Named,
-    bounds_json,
-)
+from lakehouse.report.facts import fields
+from lakehouse.report.facts.fields import Bounds, Declared, Known, Means, Named, bounds_json
 from lakehouse.report.figures import Row
 
 Status = Literal["missed", "at_risk", "uncertain", "no_data", "on_track", "met"]
@@ -161,12 +142,12 @@ class Figures(Declared):
     expected_us: Annotated[int | None, Means("time in which the subject existed, microseconds")]
     good_us: Annotated[int | None, Means("time observed wholly and good, microseconds")]
     bad_us: Annotated[Bounds, Means("time observed bad, microseconds")]
-    unknown_us: Annotated[int | None, UNKNOWN]
+    unknown_us: Annotated[int | None, fields.UNKNOWN]
     attainment: Annotated[Bounds, ATTAINMENT]
     budget_us: Annotated[int | None, Means("error budget of the time so far, microseconds")]
     budget_left_us: Annotated[int | None, Means(
         "budget_us less bad_us, microseconds; below 0: overspent")]  # fmt: skip
-    verdict: Annotated[str, VERDICT]
+    verdict: Annotated[str, fields.VERDICT]
 
 
 class Published(Figures):
@@ -247,7 +228,7 @@ class Counts(Declared):
 class Judgement(Declared):
     """Figures of a subject that gold/sla does not keep."""
 
-    partitions: Annotated[int | UnsetType, PARTITIONS]
+    partitions: Annotated[int | UnsetType, fields.PARTITIONS]
     budget_left_low_us: Annotated[Known, Means("lower bound of budget_left_us")]
     budget_left_high_us: Annotated[Known, Means("upper bound of budget_left_us")]
     ahead_us: Annotated[Known, Means("time of the window that is still to come, microseconds")]
@@ -259,7 +240,7 @@ class Judgement(Declared):
     corrections: Annotated[list[Correction], Means("corrections that concern it")]
     agreed: Annotated[Figures | None, Means("outside corrections")]
     events: Annotated[Counts | UnsetType, Means("events that the objective counts")]
-    interval_verdict: Annotated[str | UnsetType, INTERVAL_VERDICT]
+    interval_verdict: Annotated[str | UnsetType, fields.INTERVAL_VERDICT]
 
 
 class Used(Declared):
@@ -284,8 +265,8 @@ class Weighted(Figures):
     """An objective over all its subjects together."""
 
     cluster: Annotated[str | None, Means("cluster")]
-    objective: Annotated[str | None, OBJECTIVE]
-    topic: Annotated[str | None, TOPIC]
+    objective: Annotated[str | None, fields.OBJECTIVE]
+    topic: Annotated[str | None, fields.TOPIC]
     weight: Annotated[str, Means("weight of a subject: partitions or equal")]
     subjects: Annotated[int, Means("number of subjects")]
 
@@ -320,10 +301,10 @@ class WeekOfObjective(NamedTuple):
 class Objective(Used):
     """An objective and its subjects, worst first."""
 
-    name: Annotated[str, OBJECTIVE]
-    title: Annotated[str, TITLE]
+    name: Annotated[str, fields.OBJECTIVE]
+    title: Annotated[str, fields.TITLE]
     description: Annotated[str | None, Means("description of the objective")]
-    target: Annotated[float, TARGET]
+    target: Annotated[float, fields.TARGET]
     level: Annotated[str, Means("subject type: cluster, topic, partition, client, group or source")]
     window: Annotated[str | None, Means("window of the objective, such as 1w or 28d")]
     method: Annotated[str | None, Means("budgeting method, such as GoodSeconds or Timeslices")]
@@ -346,13 +327,13 @@ class Change(Declared):
     """A change in the cluster."""
 
     at: Annotated[str, Means("time at which it was noticed, UTC")]
-    source: Annotated[str | None, SOURCE]
+    source: Annotated[str | None, fields.SOURCE]
     kind: Annotated[str, Means("kind of change")]
-    topic: Annotated[str | None, TOPIC]
-    partition: Annotated[int | None, PARTITION]
-    user: Annotated[str | None, USER]
-    client_id: Annotated[str | None, CLIENT_ID]
-    group: Annotated[str | None, GROUP]
+    topic: Annotated[str | None, fields.TOPIC]
+    partition: Annotated[int | None, fields.PARTITION]
+    user: Annotated[str | None, fields.USER]
+    client_id: Annotated[str | None, fields.CLIENT_ID]
+    group: Annotated[str | None, fields.GROUP]
     old: Annotated[str | None, Means("value before")]
     new: Annotated[str | None, Means("value after")]
 
@@ -364,3 +345,44 @@ class Incomplete(Declared):
     from_: Annotated[str, Means("start, UTC")]
     to: Annotated[str, Means("end, UTC")]
     reason: Annotated[str, Means("reason")]
+
+
+class Verdict(NamedTuple):
+    """The verdict of an objective, which is the verdict of its worst subject."""
+
+    objective: Annotated[str, fields.OBJECTIVE]
+    title: Annotated[str, fields.TITLE]
+    target: Annotated[float, fields.TARGET]
+    verdict: Annotated[str, fields.VERDICT]
+    subjects: Annotated[int, Means("number of subjects")]
+    missed: Annotated[int, Means("number of subjects that missed it")]
+    uncertain: Annotated[int, Means("number of subjects that may have met or missed it")]
+    no_data: Annotated[int, Means("number of subjects without data")]
+    met: Annotated[int, Means("number of subjects that met it")]
+    agreed: Annotated[str | None, Means("verdict with corrections; empty: no corrections")]
+
+
+class BusinessHours(NamedTuple):
+    """The objectives over business hours only."""
+
+    hours: Annotated[str, Means("days and hours")]
+    time_zone: Annotated[str, Means("their time zone")]
+    spans: Annotated[list[list[str]], Means("start and end of each business day, UTC")]
+    verdicts: Annotated[list[Verdict], Means("verdicts, worst first")]
+    objectives: Annotated[list[dict[str, Any]], Means(
+        "objectives and their subjects", json=list[Objective])]  # fmt: skip
+
+
+class Restated(NamedTuple):
+    """A subject whose published figures differ from its figures now."""
+
+    objective: Annotated[str, fields.OBJECTIVE]
+    title: Annotated[str | None, fields.TITLE]
+    topic: Annotated[str | None, fields.TOPIC]
+    partition: Annotated[int | None, fields.PARTITION]
+    user: Annotated[str | None, fields.USER]
+    client_id: Annotated[str | None, fields.CLIENT_ID]
+    group: Annotated[str | None, fields.GROUP]
+    source: Annotated[str | None, fields.SOURCE]
+    before: Annotated[dict[str, Any], Means("published figures", json=Published)]
+    now: Annotated[dict[str, Any], Means("figures of now", json=Published)]

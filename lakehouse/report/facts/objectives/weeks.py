@@ -19,20 +19,8 @@ from lakehouse.core.spans import Span
 from lakehouse.core.subjects import SUBJECT_COLUMNS, with_names
 from lakehouse.engines.gold_reader import is_same
 from lakehouse.engines.relation import select, text
-from lakehouse.report.facts.fields import (
-    CLIENT_ID,
-    GROUP,
-    OBJECTIVE,
-    SOURCE,
-    TARGET,
-    TITLE,
-    TOPIC,
-    UNKNOWN,
-    USER,
-    Bounds,
-    Means,
-    names_of,
-)
+from lakehouse.report.facts import fields
+from lakehouse.report.facts.fields import Bounds, Means, names_of
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.objectives.statement_rows import (
     Status,
@@ -245,7 +233,7 @@ class TrendWeek(NamedTuple):
     bad_us: Annotated[float, Means("time observed bad, microseconds")]
     bad_low_us: Annotated[float, Means("lower bound of bad_us")]
     bad_high_us: Annotated[float, Means("upper bound of bad_us")]
-    unknown_us: Annotated[float, UNKNOWN]
+    unknown_us: Annotated[float, fields.UNKNOWN]
     share: Annotated[float | None, Means("bad share of the observed time, 0 to 1")]
     share_low: Annotated[float, Means("lower bound of share")]
     share_high: Annotated[float, Means("upper bound of share")]
@@ -276,11 +264,11 @@ class TrendRegime(NamedTuple):
 class SubjectTrend(NamedTuple):
     """The weeks of a subject; a week in which it did not exist is None."""
 
-    topic: Annotated[str | None, TOPIC]
-    user: Annotated[str | None, USER]
-    client_id: Annotated[str | None, CLIENT_ID]
-    group: Annotated[str | None, GROUP]
-    source: Annotated[str | None, SOURCE]
+    topic: Annotated[str | None, fields.TOPIC]
+    user: Annotated[str | None, fields.USER]
+    client_id: Annotated[str | None, fields.CLIENT_ID]
+    group: Annotated[str | None, fields.GROUP]
+    source: Annotated[str | None, fields.SOURCE]
     weeks: Annotated[list[TrendWeek | None], Means("its weeks, oldest first")]
     change: Annotated[TrendChange | None, Means("change to the last week")]
     regimes: Annotated[list[TrendRegime], Means("change points")]
@@ -289,9 +277,9 @@ class SubjectTrend(NamedTuple):
 class ObjectiveTrend(NamedTuple):
     """An objective's subjects that were bad in these weeks, worst first."""
 
-    name: Annotated[str, OBJECTIVE]
-    title: Annotated[str, TITLE]
-    target: Annotated[float, TARGET]
+    name: Annotated[str, fields.OBJECTIVE]
+    title: Annotated[str, fields.TITLE]
+    target: Annotated[float, fields.TARGET]
     never_bad: Annotated[int, Means("number of subjects without bad time in these weeks")]
     subjects: Annotated[list[SubjectTrend], Means("other subjects, worst first")]
 

@@ -13,17 +13,8 @@ from lakehouse.core.periods import iso, micros
 from lakehouse.core.subjects import Subject
 from lakehouse.engines.gold_reader import Row, is_same
 from lakehouse.engines.relation import is_one_of
-from lakehouse.report.facts.fields import (
-    CLIENT_ID,
-    GROUP,
-    PARTITIONS,
-    TOPIC,
-    USER,
-    Known,
-    Means,
-    Question,
-    Rows,
-)
+from lakehouse.report.facts import fields
+from lakehouse.report.facts.fields import Known, Means, Question, Rows
 from lakehouse.report.facts.gold import Gold, attribute
 from lakehouse.report.facts.sections.throttling import (
     KIND,
@@ -52,8 +43,8 @@ _QUOTA_FAMILIES: Final = frozenset({"client_rates", "quota_limits"})
 class Replicas(NamedTuple):
     """Replicas of a topic."""
 
-    topic: Annotated[str | None, TOPIC]
-    partitions: Annotated[int | None, PARTITIONS]
+    topic: Annotated[str | None, fields.TOPIC]
+    partitions: Annotated[int | None, fields.PARTITIONS]
     replication_factor: Annotated[int, Means("number of replicas of each partition")]
     min_insync_replicas: Annotated[int | None, Means("min.insync.replicas")]
 
@@ -79,8 +70,8 @@ class QuotaOf(NamedTuple):
 class NearQuota(NamedTuple):
     """A client near its quota on one broker, and a sufficient quota."""
 
-    user: Annotated[str | None, USER]
-    client_id: Annotated[str | None, CLIENT_ID]
+    user: Annotated[str | None, fields.USER]
+    client_id: Annotated[str | None, fields.CLIENT_ID]
     kind: Annotated[str, KIND]
     rate_max_of_a_broker: Annotated[float, Means("maximum rate on one broker, in rate_unit")]
     quota: Annotated[float, QUOTA]
@@ -95,8 +86,8 @@ class NearQuota(NamedTuple):
 class Overtaken(NamedTuple):
     """A group whose unread records retention deletes now or within a day."""
 
-    group: Annotated[str, GROUP]
-    topic: Annotated[str, TOPIC]
+    group: Annotated[str, fields.GROUP]
+    topic: Annotated[str, fields.TOPIC]
     least_seconds: Annotated[float, Means(
         "lower bound of the time until retention reaches unread records; 0: now")]  # fmt: skip
     most_seconds: Annotated[Known, Means("its upper bound; empty: not known")]
