@@ -12,12 +12,7 @@ from lakehouse.errors import OwnersError
 from lakehouse.report.evidence import floor_of
 from lakehouse.report.facts.fields import LABELS, Bounds, bounds_in, bounds_json, names_of, to_json
 from lakehouse.report.facts.key_figures import with_figures
-from lakehouse.report.facts.objectives.statement_rows import (
-    WeekOfObjective,
-    observed_percent,
-    or_no_data,
-    verdict,
-)
+from lakehouse.report.facts.objectives import statement_rows
 from lakehouse.report.facts.objectives.verdicts import BY_OWNER, composites, tally
 from lakehouse.report.facts.objectives.weeks import bad_time
 from lakehouse.report.facts.report_record import with_answers
@@ -358,9 +353,9 @@ def _of_some(
 
 def _some_in_week(
     whole: Row, objective: Row, trended: _Trended | None, floor: float
-) -> WeekOfObjective:
+) -> statement_rows.WeekOfObjective:
     name = whole["week"]
-    no_data = WeekOfObjective(name, "no_data")
+    no_data = statement_rows.WeekOfObjective(name, "no_data")
     if trended is None or name not in trended.weeks or whole["subjects"] is None:
         return no_data
     own, every = (trended.at(rows, name, objective) for rows in (trended.own, trended.every))
@@ -369,10 +364,14 @@ def _some_in_week(
     if not own:
         is_met = whole["subjects"] > 0 and not others and whole["verdict"] != "no_data"
         # Unobserved time may still hide bad time.
-        return WeekOfObjective(name, "met", bad_us=Bounds(0, 0)) if is_met else no_data
+        return (
+            statement_rows.WeekOfObjective(name, "met", bad_us=Bounds(0, 0)) if is_met else no_data
+        )
     worst = min(own, key=lambda row: (-display.rank(row["verdict"]), -row["bad_us"]))
-    status = or_no_data(verdict(worst), observed_percent(own), floor)
-    return WeekOfObjective(
+    status = statement_rows.or_no_data(
+        statement_rows.verdict(worst), statement_rows.observed_percent(own), floor
+    )
+    return statement_rows.WeekOfObjective(
         name,
         "no_data" if status == "met" and others > 0 else status,
         names_of(worst),

@@ -23,13 +23,7 @@ from lakehouse.errors import FactsError, PeriodError
 from lakehouse.report import figures
 from lakehouse.report.facts.fields import LABELS, Bounds, Field, Named, fields_of, nested, three
 from lakehouse.report.facts.key_figures import with_figures
-from lakehouse.report.facts.objectives.statement_rows import (
-    BusinessHours,
-    Change,
-    Objective,
-    Restated,
-    WeekOfObjective,
-)
+from lakehouse.report.facts.objectives import statement_rows
 from lakehouse.report.facts.objectives.verdicts import Composite
 from lakehouse.report.facts.objectives.weeks import Trends
 from lakehouse.report.facts.report_record import Report, Week, with_answers
@@ -102,7 +96,7 @@ def _check_weeks(trends: Mapping[str, Any]) -> None:
 
 
 _CLOSER: Final[Mapping[tuple[Any, str], Any]] = {
-    (BusinessHours, "spans"): list[tuple[_Instant, _Instant]],
+    (statement_rows.BusinessHours, "spans"): list[tuple[_Instant, _Instant]],
     (Timeline, "points"): list[_Point],
     (LostOffsets, "offsets_low"): _Number | None,
     (Report, "generated_at"): _Instant,
@@ -110,25 +104,25 @@ _CLOSER: Final[Mapping[tuple[Any, str], Any]] = {
     (Report, "window_seconds"): _Duration,
     (Trends, "weeks"): list[_WeekName],
     (Week, "iso"): _WeekName,
-    (WeekOfObjective, "week"): _WeekName,
+    (statement_rows.WeekOfObjective, "week"): _WeekName,
 }
 """Types that are narrower than in the records, or that accept older versions."""
 
 _NEEDED: Final[Mapping[Any, Collection[str]]] = {
     Answers: ("source", "unknown_us"),
-    BusinessHours: ("verdicts", "objectives"),
-    Change: ("source", "old", "new"),
+    statement_rows.BusinessHours: ("verdicts", "objectives"),
+    statement_rows.Change: ("source", "old", "new"),
     Composite: ("team", "tier", "target", "objectives"),
     Error: ("answers",),
     Hygiene: ("unused_quotas", "near_quota", "overtaken"),
     Latency: ("threshold_ms",),
     LostBeforeRead: ("groups",),
     Named: Named.__annotations__,
-    Objective: ("subjects",),
+    statement_rows.Objective: ("subjects",),
     OwnMetrics: ("metrics",),
     Replicas: ("partitions",),
     Report: ("cluster", "from", "to", "objectives", "verdicts"),
-    Restated: ("before", "now"),
+    statement_rows.Restated: ("before", "now"),
     StoredTopic: ("disk_bytes_mean",),
     Trends: ("weeks", "objectives"),
 }

@@ -9,14 +9,7 @@ from typing import Any, Final, NamedTuple
 from lakehouse.core import display
 from lakehouse.report import evidence, figures
 from lakehouse.report.facts.fields import LABELS, Rows
-from lakehouse.report.facts.sections.hygiene import (
-    QUESTION,
-    USE_OF_QUOTAS,
-    NearQuota,
-    Overtaken,
-    Replicas,
-    UnusedQuota,
-)
+from lakehouse.report.facts.sections import hygiene
 from lakehouse.report.figures import Facts, Name, Row, length, value_at
 from lakehouse.report.owners import GIB, MONTH_SECONDS, Account
 from lakehouse.report.tables.requests import quantity
@@ -70,7 +63,7 @@ def _entity(row: Row) -> Cell:
 
 
 REPLICAS: Final = TableSpec(
-    rows=Rows(Replicas, "hygiene.no_spare_replica"),
+    rows=Rows(hygiene.Replicas, "hygiene.no_spare_replica"),
     caption="Topics without a spare replica",
     noun="topic",
     columns=(
@@ -83,7 +76,7 @@ REPLICAS: Final = TableSpec(
 )
 
 NEAR_QUOTA: Final = TableSpec(
-    rows=Rows(NearQuota, "hygiene.near_quota"),
+    rows=Rows(hygiene.NearQuota, "hygiene.near_quota"),
     caption="Clients near their quota",
     noun="client",
     columns=(
@@ -97,7 +90,7 @@ NEAR_QUOTA: Final = TableSpec(
 )
 
 UNUSED_QUOTAS: Final = TableSpec(
-    rows=Rows(UnusedQuota, "hygiene.unused_quotas"),
+    rows=Rows(hygiene.UnusedQuota, "hygiene.unused_quotas"),
     caption="Unused quotas",
     noun="quota",
     columns=(
@@ -108,7 +101,7 @@ UNUSED_QUOTAS: Final = TableSpec(
 )
 
 OVERTAKEN: Final = TableSpec(
-    rows=Rows(Overtaken, "hygiene.overtaken"),
+    rows=Rows(hygiene.Overtaken, "hygiene.overtaken"),
     caption="Groups that retention will overtake",
     noun="group",
     columns=(
@@ -135,7 +128,7 @@ RISKS: Final = (
 
 
 def _risks(facts: Facts) -> Part:
-    decided = evidence.decide(facts, QUESTION)
+    decided = evidence.decide(facts, hygiene.QUESTION)
     found = facts.get("hygiene") or {}
     lists = {risk: _rows(facts, found, risk) for risk in RISKS}
     if not any(lists.values()) and not decided.is_answered:
@@ -159,7 +152,7 @@ def _rows(facts: Facts, found: Row, risk: Risk) -> list[Row] | None:
     """Return the rows of a list; None: it is not known."""
     lists = [found.get(key) for key in risk.lists]
     if risk.table is UNUSED_QUOTAS:  # "unused" is a statement on observed time
-        use = evidence.observed(facts, USE_OF_QUOTAS)
+        use = evidence.observed(facts, hygiene.USE_OF_QUOTAS)
         if use.expected_us and use.state(evidence.floor_of(facts)) == "not_known":
             return None
     if None in lists and not any(lists):

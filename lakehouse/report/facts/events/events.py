@@ -26,15 +26,7 @@ from lakehouse.gold import causes, events as grouping, incidents
 from lakehouse.gold.causes import CHANGES, Away, Cause, Change, Judged
 from lakehouse.gold.events import AVAILABILITY, SLACK_US, Event as Group
 from lakehouse.gold.incidents import Incident
-from lakehouse.report.facts.events import event_uses
-from lakehouse.report.facts.events.event_records import (
-    Draft,
-    Event,
-    EventSections,
-    Near,
-    Writer,
-    incident_row,
-)
+from lakehouse.report.facts.events import event_records, event_uses
 from lakehouse.report.facts.events.event_uses import Rest, Sizes, Used
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.sections.consumer_groups import LostBeforeRead
@@ -55,7 +47,7 @@ def sections(
     statements: Sequence[Statement],
     calendar: Calendar,
     lost: LostBeforeRead,
-) -> EventSections:
+) -> event_records.EventSections:
     """Return the events of the period and their incidents; none where gold lacks what it needs.
 
     Args:
@@ -66,32 +58,32 @@ def sections(
         lost: The section ``lost_before_read``.
     """
     if gold.is_incomplete(tables.INCIDENTS) or gold.is_incomplete(tables.READINGS):
-        return EventSections()
+        return event_records.EventSections()
     drafts = _drafts(gold, grouped)
     onsets = [(one.onset, one.items) for one in drafts]
     used, rests = event_uses.uses(statements, onsets, gold.period.span)
     for one in used:
         drafts[one.event].uses.append(one)
     _add_rests(gold, drafts, rests)
-    writer = Writer(gold, calendar, Sizes(gold, lost), names_before(gold))
+    writer = event_records.Writer(gold, calendar, Sizes(gold, lost), names_before(gold))
     found = sorted(((writer.event(one), one) for one in drafts), key=lambda pair: _rank(pair[0]))
     numbered = [(one._replace(number=n), draft) for n, (one, draft) in enumerate(found, 1)]
     every = ((event, one) for event, draft in numbered for one in draft.items)
-    listed = [incident_row(*pair) for pair in islice(every, MOST_INCIDENTS)]
+    listed = [event_records.incident_row(*pair) for pair in islice(every, MOST_INCIDENTS)]
     omitted = sum(len(draft.items) for draft in drafts) - len(listed)
-    return EventSections([event for event, _ in numbered], listed, omitted)
+    return event_records.EventSections([event for event, _ in numbered], listed, omitted)
 
 
-def _rank(event: Event) -> tuple[float, float, str, str]:
+def _rank(event: event_records.Event) -> tuple[float, float, str, str]:
     """Return what events are ordered by: the most of a budget first, then the longest."""
     return (-(event.used or 0.0), -(event.bad_us.value or 0.0), event.from_, event.kind)
 
 
-def _drafts(gold: Gold, pairs: Sequence[tuple[Group, list[Incident]]]) -> list[Draft]:
+def _drafts(gold: Gold, pairs: Sequence[tuple[Group, list[Incident]]]) -> list[event_records.Draft]:
     of_event = {event.key: items for event, items in pairs}
     spans = away(gold) if pairs else []
     drafts = [
-        Draft(one, [item for event in one.events for item in of_event[event.key]])
+        event_records.Draft(one, [item for event in one.events for item in of_event[event.key]])
         for one in causes.judged((event for event, _ in pairs), spans)
     ]
     own = [one for one in drafts if one.key.kind == AVAILABILITY]
@@ -104,7 +96,7 @@ def _drafts(gold: Gold, pairs: Sequence[tuple[Group, list[Incident]]]) -> list[D
     return drafts
 
 
-def _add_rests(gold: Gold, drafts: list[Draft], rests: Sequence[Rest]) -> None:
+def _add_rests(gold: Gold, drafts: list[event_records.Draft], rests: Sequence[Rest]) -> None:
     """Add bad time that no incident explains to the events of its subjects, or to new ones."""
     by_key = {one.key: (number, one) for number, one in enumerate(drafts)}
     hours = event_uses.bad_hours(gold, rests)
@@ -114,7 +106,9 @@ def _add_rests(gold: Gold, drafts: list[Draft], rests: Sequence[Rest]) -> None:
         if draft is None:
             ends = (spans[0][0], spans[0][0], spans[-1][0], spans[-1][1])
             topics = (rest.key.topic,) if rest.key.topic is not None else ()
-            draft = Draft(Judged((Group(*ends, topics, SLACK_US, rest.key),), Cause()), [])
+            draft = event_records.Draft(
+                Judged((Group(*ends, topics, SLACK_US, rest.key),), Cause()), []
+            )
             drafts.append(draft)
             by_key[rest.key] = (number, draft)
         if not draft.items:
@@ -179,7 +173,7 @@ def _slacks(gold: Gold, cluster: str) -> dict[str, int]:
     return {name: SLACK_US + (longest or 0) for name, longest in rows}
 
 
-def _near(gold: Gold, wanted: Sequence[Judged], most: int) -> list[Near]:
+def _near(gold: Gold, wanted: Sequence[Judged], most: int) -> list[event_records.Near]:
     """Return the evidence near the onset of events of availability.
 
     Args:
@@ -193,7 +187,7 @@ def _near(gold: Gold, wanted: Sequence[Judged], most: int) -> list[Near]:
     changes, fenced = _changes(gold, spans), _fenced(gold, spans)
     unread = _unread(gold, spans[:most])
     return [
-        Near(
+        event_records.Near(
             None if changes is None else changes[place],
             None if fenced is None else place in fenced,
             unread[place] if place < most else None,

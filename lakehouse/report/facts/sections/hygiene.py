@@ -16,16 +16,7 @@ from lakehouse.engines.relation import is_one_of
 from lakehouse.report.facts import fields
 from lakehouse.report.facts.fields import Known, Means, Question, Rows
 from lakehouse.report.facts.gold import Gold, attribute
-from lakehouse.report.facts.sections.throttling import (
-    KIND,
-    KINDS,
-    QUOTA,
-    RATE_UNIT,
-    Entity,
-    Quotas,
-    quotas,
-    uses,
-)
+from lakehouse.report.facts.sections import throttling
 
 WITHIN_HOURS: Final = 24
 NEAR: Final = 0.8
@@ -55,9 +46,9 @@ class UnusedQuota(NamedTuple):
     user: Annotated[str | None, Means("user of the quota; <default>: users without their own")]
     client_id: Annotated[str | None, Means(
         "client id of the quota; <default>: client ids without their own")]  # fmt: skip
-    kind: Annotated[str, KIND]
+    kind: Annotated[str, throttling.KIND]
     quota: Annotated[float, Means("quota on each broker, in rate_unit")]
-    rate_unit: Annotated[str, RATE_UNIT]
+    rate_unit: Annotated[str, throttling.RATE_UNIT]
 
 
 class QuotaOf(NamedTuple):
@@ -72,15 +63,15 @@ class NearQuota(NamedTuple):
 
     user: Annotated[str | None, fields.USER]
     client_id: Annotated[str | None, fields.CLIENT_ID]
-    kind: Annotated[str, KIND]
+    kind: Annotated[str, throttling.KIND]
     rate_max_of_a_broker: Annotated[float, Means("maximum rate on one broker, in rate_unit")]
-    quota: Annotated[float, QUOTA]
+    quota: Annotated[float, throttling.QUOTA]
     quota_of: Annotated[QuotaOf, Means("entity of the quota in force", column="quota")]
     share: Annotated[float, Means("rate_max_of_a_broker divided by quota")]
     suggested: Annotated[float, Means("a sufficient quota, in rate_unit")]
     suggested_at_least: Annotated[bool, Means(
         "1: the quota throttled the client, so it might need more")]  # fmt: skip
-    rate_unit: Annotated[str, RATE_UNIT]
+    rate_unit: Annotated[str, throttling.RATE_UNIT]
 
 
 class Overtaken(NamedTuple):
@@ -113,7 +104,9 @@ def hygiene(gold: Gold, families: Collection[str]) -> Hygiene:
     """Return the section; ``families`` were read in the period."""
     topics = [subject for subject, expected_us in gold.expected("topic") if expected_us]
     start, end = micros(gold.period.start), micros(gold.period.end)
-    known = quotas(one for one in gold.subjects if one.last_us > start and one.first_us < end)
+    known = throttling.quotas(
+        one for one in gold.subjects if one.last_us > start and one.first_us < end
+    )
     rates = gold.by_subject(tables.CLIENTS) if set(families) >= _QUOTA_FAMILIES else None
     return Hygiene(
         *spare_replicas(topics),
@@ -165,7 +158,7 @@ def spare_replicas(
 
 
 def unused_quotas(
-    known: Quotas, rates: Mapping[Entity, Mapping[str, Row]]
+    known: throttling.Quotas, rates: Mapping[throttling.Entity, Mapping[str, Row]]
 ) -> list[UnusedQuota] | None:
     """Return the quotas that limit no client with a rate, or with throttling, above zero.
 
@@ -173,7 +166,7 @@ def unused_quotas(
     quota applied in an unknown way.
     """
     used = set()
-    for use in uses(known, rates):
+    for use in throttling.uses(known, rates):
         if use.quota is None and use.throttle.get("series_affected_high_us"):
             return None
         if use.quota and any(
@@ -183,16 +176,18 @@ def unused_quotas(
     rows = [
         UnusedQuota(*entity, name, limit, kind.unit)
         for entity, limits in known.items()
-        for name, kind in KINDS.items()
+        for name, kind in throttling.KINDS.items()
         if (limit := limits.get(kind.quota)) is not None and (entity, name) not in used
     ]
     return sorted(rows, key=lambda row: (str(row.user), str(row.client_id), row.kind))
 
 
-def clients_near_quota(known: Quotas, rates: Mapping[Entity, Mapping[str, Row]]) -> list[NearQuota]:
+def clients_near_quota(
+    known: throttling.Quotas, rates: Mapping[throttling.Entity, Mapping[str, Row]]
+) -> list[NearQuota]:
     """Return clients that came near their quota on some broker, the nearest first."""
     rows = []
-    for use in uses(known, rates):
+    for use in throttling.uses(known, rates):
         quota, most = use.quota, use.rate.get("value_max")
         if quota is None or most is None or quota.limit <= 0 or most < NEAR * quota.limit:
             continue
@@ -207,7 +202,7 @@ def clients_near_quota(known: Quotas, rates: Mapping[Entity, Mapping[str, Row]])
                 suggested=suggested_quota(max(most, quota.limit)),
                 # A client that a quota slows down would send more; how much more is not known.
                 suggested_at_least=bool(use.throttle.get("series_affected_high_us")),
-                rate_unit=KINDS[use.kind].unit,
+                rate_unit=throttling.KINDS[use.kind].unit,
             )
         )
     return sorted(rows, key=lambda row: -row.share)
