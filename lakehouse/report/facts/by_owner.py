@@ -10,12 +10,11 @@ from typing import Any, Final, NamedTuple
 from lakehouse.core import display
 from lakehouse.errors import OwnersError
 from lakehouse.report.evidence import floor_of
+from lakehouse.report.facts.build import with_figures
 from lakehouse.report.facts.fields import LABELS, Bounds, bounds_in, bounds_json, names_of, to_json
-from lakehouse.report.facts.key_figures import with_figures
 from lakehouse.report.facts.objectives import statement_rows
 from lakehouse.report.facts.objectives.verdicts import BY_OWNER, composites, tally
 from lakehouse.report.facts.objectives.weeks import bad_time
-from lakehouse.report.facts.report_record import with_answers
 from lakehouse.report.facts.sections.min_isr import any_time
 from lakehouse.report.facts.sections.throttling import THROTTLES, clients_throttled
 from lakehouse.report.owners import NAMES, Owners, accounts, shown, with_owners, with_rows
@@ -190,7 +189,7 @@ def of_team(facts: Mapping[str, Any], team: str) -> Facts:
             part[name] = {**part[name], **changed(part[name])}
     if part.get("throttling"):
         part["throttling"] = {**part["throttling"], **_throttled(part)}
-    found = with_figures(part, with_answers)
+    found = with_figures(part)
     found["objectives"] = with_owners(found["objectives"])
     found["key_figures"] = [
         {**row, "team": team if any(map(row.get, NAMES.values())) else None}

@@ -1,211 +1,337 @@
-"""The figures at the start of a report, with bounds, and their comparison with earlier weeks.
+"""The figures at the start of a report, before comparison: each is a function of the facts.
 
-They are computed from other facts as JSON, because a team's figures are computed again from its
-rows.
+A figure of time is the bad time of the worst subject of its objective, as in the list of
+objectives.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any, Final, NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple, Self
 
-from lakehouse.core.subjects import SUBJECT
-from lakehouse.report import evidence
-from lakehouse.report.evidence import floor_of
-from lakehouse.report.facts import fields
-from lakehouse.report.facts.fields import Bounds, Known, Means, to_json
-from lakehouse.report.facts.first_figures import (
-    ALWAYS,
-    COLLECTED,
-    NOT_KNOWN,
-    NOTHING,
-    Figure,
-    rest,
-    weeks_of,
-)
-from lakehouse.report.facts.objectives.statement_rows import with_budgets
-from lakehouse.report.facts.objectives.weeks import this_week
-from lakehouse.report.figures import Facts, Row
+from lakehouse.core.metrics import COVERAGE, LEADERLESS, UNAVAILABLE
+from lakehouse.core.observed_share import is_whole
+from lakehouse.report.facts.fields import Bounds, bounds_in, total
+from lakehouse.report.facts.sections.golden_signals import ANSWERS, P99
+from lakehouse.report.facts.sections.throttling import THROTTLES
+from lakehouse.report.figures import Facts, Row, value_at
 
-MOST: Final = 6
-"""Maximum number of key figures."""
-
-_SAME: Final = 0.0001
-"""Shares that differ by less are the same."""
+NOT_KNOWN: Final = Bounds()
+NOTHING: Final[Row] = MappingProxyType({})
 
 
-class PreviousFigure(NamedTuple):
-    """A key figure of the week before."""
+class Figure(NamedTuple):
+    """A figure and its weeks before.
 
-    week: Annotated[str, Means("ISO week")]
-    value: Annotated[float, Means("figure")]
-    low: Annotated[Known, Means("lower bound, with unknown time as good")]
-    high: Annotated[Known, Means("upper bound, with unknown time as bad; empty: not known")]
-
-
-class KeyFigure(NamedTuple):
-    """A figure of all subjects, or of the worst."""
-
-    name: Annotated[str, Means(
-        "writes_unavailable, no_leader, messages_lost, clients_throttled, coverage, "
-        "requests_failed or produce_latency")]  # fmt: skip
-    state: Annotated[str, Means("known, not_known or not_collected")]
-    reason: Annotated[str | None, Means("reason if it is not known")]
-    value: Annotated[Bounds, Means("figure; its upper bound is empty if unknown time can add more")]
-    unit: Annotated[str, Means("us, offsets, clients, share or ms")]
-    of: Annotated[int | None, Means("number of all clients")]
-    topic: Annotated[str | None, fields.TOPIC]
-    user: Annotated[str | None, fields.USER]
-    client_id: Annotated[str | None, fields.CLIENT_ID]
-    group: Annotated[str | None, fields.GROUP]
-    source: Annotated[str | None, fields.SOURCE]
-    subject_value: Annotated[Bounds, Means("figure of the worst subject")]
-    subject_unit: Annotated[str, Means("its unit")]
-    unknown_us: Annotated[int | None, Means("unknown time of the worst subject, microseconds")]
-    objective: Annotated[str | None, fields.OBJECTIVE]
-    previous: Annotated[PreviousFigure | None, Means("week before")]
-    change: Annotated[str, Means(
-        "worse, better, same, unclear (bounds of both weeks overlap) or "
-        "none (without previous)")]  # fmt: skip
-    history: Annotated[list[float | None], Means(
-        "eight weeks, oldest first, greater is worse; of coverage the unknown share")]  # fmt: skip
-
-
-def key_figures(facts: Facts) -> list[KeyFigure]:
-    """Return the key figures.
-
-    Args:
-        facts: All other facts, ``answers`` included.
+    Attributes:
+        value: The figure with its bounds from observed time.
+        unit: Its unit.
+        now: The figure in the form of earlier weeks, greater is worse. Its bounds count unobserved
+            time as good and as bad.
+        past: The weeks before.
+        worst: The row of the worst subject.
+        own: The figure of that subject only.
+        own_unit: Its unit.
+        of: Total number of subjects.
+        objective: Name of its objective.
+        is_gap: Whether ``now`` and ``past`` are the complements of the shown shares.
     """
-    always = [_stated(facts, name, *spec) for name, spec in ALWAYS.items()]
-    more = [_stated(facts, name, *spec) for name, spec in COLLECTED.items()]
-    more = [one for one in more if one.state == "known"]
-    more.sort(key=lambda one: one.objective is None)
-    return [*always, *more][:MOST]
+
+    value: Bounds
+    unit: str
+    now: Bounds
+    past: Sequence[Bounds] = ()
+    worst: Row = NOTHING
+    own: Bounds = NOT_KNOWN
+    own_unit: str = ""
+    of: int | None = None
+    objective: str | None = None
+    is_gap: bool = False
+
+    def at_least(self) -> Self:
+        """Return the figure without upper bounds."""
+        shown, now, own = (one._replace(high=None) for one in (self.value, self.now, self.own))
+        return self._replace(value=shown, now=now, own=own)
 
 
-def _stated(
-    facts: Facts, name: str, question: str, compute: Callable[[Facts], Figure]
-) -> KeyFigure:
-    figure, evidence, weeks = compute(facts), _evidence(facts, question), weeks_of(facts)
-    state = _STATES.get(str(evidence["state"]), "known")
-    if figure.value.value is None and state == "known":
-        state = "not_known"
-    if state != "known":
-        figure = figure._replace(
-            value=NOT_KNOWN, now=NOT_KNOWN, worst=NOTHING, own=NOT_KNOWN, of=None
-        )
-    elif _is_under_floor(facts, evidence):
-        figure = figure.at_least()
-    previous, change = _compared(facts, figure, weeks)
-    every = [one.value for one in (*figure.past, figure.now)] if weeks else []
-    return KeyFigure(
-        name, state, evidence.get("reason") if state != "known" else None, figure.value,
-        figure.unit, figure.of, **{key: figure.worst.get(key) for key in SUBJECT},
-        subject_value=figure.own, subject_unit=figure.own_unit or figure.unit,
-        unknown_us=figure.worst.get("unknown_us"), objective=figure.objective, previous=previous,
-        change=change, history=[*[None] * (len(weeks) - len(every)), *every],
+def weeks_of(facts: Facts) -> list[str]:
+    """Return the names of the weeks of histories, oldest first."""
+    histories = (one.get("history") for one in facts.get("objectives") or ())
+    return [row["week"] for row in next(filter(None, histories), [])]
+
+
+def _past(facts: Facts, objective: Row | None) -> list[Row]:
+    """Return the weeks of an objective before the week of the report."""
+    return [*((objective or {}).get("history") or ())][:-1] if facts.get("week") else []
+
+
+def _weeks_before(facts: Facts, path: str) -> list[Row]:
+    """Return the rows of earlier weeks; an empty row for a week without one."""
+    by_name = {row["week"]: row for row in value_at(facts, path) or ()}
+    names = weeks_of(facts)[:-1] if facts.get("week") else []
+    return [by_name.get(name, NOTHING) for name in names]
+
+
+def _objectives(facts: Facts, *metrics: str) -> list[Row]:
+    """Return the objectives on some metrics over the report's period."""
+    over = {None, facts["from"]}, {None, facts["to"]}
+    return [
+        one
+        for one in facts.get("objectives") or ()
+        if set(metrics) & set(one.get("metrics") or ())
+        and one.get("from") in over[0]
+        and one.get("to") in over[1]
+        and one.get("level") != "cluster"
+    ]
+
+
+def _name(objective: Row | None) -> str | None:
+    return None if objective is None else str(objective["name"])
+
+
+def _most(rows: Iterable[Row], key: str) -> Row:
+    """Return the row with the greatest known figure above 0; without one an empty row."""
+    return max((row for row in rows if row.get(key)), key=lambda row: row[key], default=NOTHING)
+
+
+def _widened(bad: Bounds, unknown_us: float | None) -> Bounds:
+    """Return bad time with unobserved time as bad in its upper bound."""
+    if bad.high is None or unknown_us is None:
+        return bad._replace(high=None)
+    return bad._replace(high=bad.high + unknown_us)
+
+
+# Times.
+
+
+def _bad_time(metrics: Sequence[str], path: str, key: str) -> Callable[[Facts], Figure]:
+    """Return a figure: bad time of the worst subject of an objective, otherwise of a table."""
+
+    def compute(facts: Facts) -> Figure:
+        for one in _objectives(facts, *metrics):
+            if not one["subjects"]:
+                continue
+            past = [
+                _widened(bounds_in(week, "bad_us"), week.get("unknown_us"))
+                if week["verdict"] != "no_data"
+                else NOT_KNOWN
+                for week in _past(facts, one)
+            ]
+            worst = one["subjects"][0]
+            bad = NOT_KNOWN if worst.get("attainment") is None else bounds_in(worst, "bad_us")
+            return _of_worst(worst, bad, past, one["name"])
+        rows = value_at(facts, path) or ()
+        worst = _most(rows, key)
+        of_none = next((row for row in rows if row.get(key) is not None), NOTHING)
+        return _of_worst(worst, bounds_in(worst or of_none, key), (), None)
+
+    return compute
+
+
+def _of_worst(worst: Row, bad: Bounds, past: Sequence[Bounds], objective: str | None) -> Figure:
+    now = _widened(bad, worst.get("unknown_us"))
+    return Figure(bad, "us", now, past, worst, bad, objective=objective)
+
+
+# Lost messages.
+
+
+def _lost(facts: Facts) -> Figure:
+    """Return the offsets that all groups lost; the worst group lost most."""
+    totals = value_at(facts, "lost_before_read.totals")
+    objective = next(iter(_objectives(facts, "kafka.group.non_consumed")), None)
+    name = _name(objective)
+    past = [_lost_in(facts, week) for week in _past(facts, objective)]
+    if totals is None:
+        return Figure(NOT_KNOWN, "offsets", NOT_KNOWN, past, objective=name)
+    value = _sum_of(totals)
+    subjects = objective["subjects"] if objective else [{}]
+    is_open = any(row.get("unknown_us") != 0 for row in subjects)
+    worst = totals[0] if totals else {}
+    return Figure(
+        value, "offsets", value._replace(high=None) if is_open else value, past, worst,
+        _sum_of(totals[:1]) if totals else NOT_KNOWN, objective=name,
     )  # fmt: skip
 
 
-_STATES: Final = {
-    "not_known": "not_known",
-    "not_collected": "not_collected",
-    "not_applicable": "not_collected",
-}
-"""States of evidence without a figure."""
+def _sum_of(rows: Iterable[Row]) -> Bounds:
+    """Return the offsets of some groups: the upper bound, or without one the lower bound."""
+    lost = total(Bounds(None, row["offsets_low"], row["offsets_high"]) for row in rows)
+    return lost._replace(value=lost.low if lost.high is None else lost.high)
 
 
-def _evidence(facts: Facts, question: str) -> Row:
-    """Return the decision on a question; a figure without one needs none."""
-    if not question:
-        return {"state": "good"}
-    rows = (row for row in facts.get("answers") or () if row["question"] == question)
-    return next(rows, {"state": "not_known"})
+def _lost_in(facts: Facts, week: Row) -> Bounds:
+    """Return the offsets of a week before; not known if no group was observed."""
+    rows = value_at(facts, "lost_before_read.weeks")
+    own = [row for row in rows or () if row["week"] == week["week"]]
+    if rows is None or (week["verdict"] == "no_data" and not own):
+        return NOT_KNOWN
+    lost = _sum_of(own)
+    return lost if week.get("unknown_us") == 0 else lost._replace(high=None)
 
 
-def _is_under_floor(facts: Facts, evidence: Row) -> bool:
-    percent = evidence.get("observed_percent")
-    return percent is not None and percent < floor_of(facts)
+# Clients.
 
 
-def _compared(
-    facts: Facts, figure: Figure, weeks: Sequence[str]
-) -> tuple[PreviousFigure | None, str]:
-    """Return the week before and the change; nothing while this week is not over."""
-    then = figure.past[-1] if figure.past else NOT_KNOWN
-    is_over = facts.get("week") and not facts.get("running")
-    if None in (then.value, figure.now.value) or not is_over:
-        return None, "none"
-    shown = rest(then) if figure.is_gap else then
-    previous = PreviousFigure(weeks[-2], shown.value or 0, shown.low, shown.high)
-    return previous, change_of(figure.now, then, figure.unit)
+def _throttled(facts: Facts) -> Figure:
+    """Return the number of throttled clients; the worst client was throttled longest."""
+    section, objectives = facts.get("throttling") or {}, _objectives(facts, *THROTTLES.values())
+    rows = section.get("clients") or ()
+    worst = _most(rows, "throttled_us")
+    value = bounds_in(section, "clients_throttled")
+    first = next((one for one in objectives if _has(one, worst)), None)
+    first = first or next(iter(objectives), None)
+    return Figure(
+        value, "clients", _with_unsure(value, rows, objectives),
+        _clients_of_weeks(facts, objectives), worst, bounds_in(worst, "throttled_us"), "us",
+        section.get("clients_known"), _name(first),
+    )  # fmt: skip
 
 
-def change_of(now: Bounds, before: Bounds, unit: str = "") -> str:
-    """Return what changed from one week to the next, where greater is worse."""
-    if now.value is None or before.value is None:
-        return "none"
-    least = _SAME if unit == "share" else 0
-    if now == before and now.low == now.high:
-        return "same"
-    if now.low is not None and before.high is not None and now.low > before.high + least:
-        return "worse"
-    if now.high is not None and before.low is not None and now.high + least < before.low:
-        return "better"
-    is_exact = now.low == now.high and before.low == before.high
-    return "same" if least and is_exact and None not in (now.high, before.high) else "unclear"
+def _with_unsure(value: Bounds, rows: Sequence[Row], objectives: Sequence[Row]) -> Bounds:
+    """Return the number of throttled clients; its upper bound has clients with low coverage."""
+    seen: dict[tuple[Any, ...], bool] = {}
+    for row in (row for one in objectives for row in one["subjects"]):
+        seen[_client(row)] = seen.get(_client(row), True) and _is_observed(row)
+    bad = {_client(row) for row in rows if row.get("throttled_high_us")}
+    unsure = sum(not is_seen for client, is_seen in seen.items() if client not in bad)
+    return value if value.high is None else value._replace(high=value.high + unsure)
 
 
-class Previous(NamedTuple):
-    """Change in the missed objectives since the week before."""
-
-    week: Annotated[str, Means("ISO week before")]
-    newly_missed: Annotated[list[str], Means("objectives missed now and met in that week")]
-    no_longer_missed: Annotated[list[str], Means("objectives met now and missed in that week")]
-    missed: Annotated[int, Means("number of objectives missed in that week")]
+def _client(row: Row) -> tuple[Any, ...]:
+    return row.get("user"), row.get("client_id")
 
 
-def with_figures(
-    facts: Mapping[str, Any], with_answers: Callable[[Mapping[str, Any]], dict[str, Any]]
-) -> dict[str, Any]:
-    """Return the facts with ``answers``, statuses, ``previous`` and ``key_figures``.
+def _has(objective: Row, client: Row) -> bool:
+    """Return True if an objective is on the kind of request that a client was throttled for."""
+    return THROTTLES.get(str(client.get("kind"))) in {*map(str, objective["metrics"])}
 
-    Args:
-        facts: All other facts; each objective's ``history`` ends with the week before, or, if the
-            period is not a week, with the week in which it ends.
-        with_answers: Adds ``answers``.
-    """
-    objectives = with_budgets(
-        facts["objectives"], running=bool(facts.get("running")), floor=evidence.floor_of(facts)
-    )
-    if facts.get("week"):
-        for row in objectives:
-            now = to_json(this_week(row, facts["week"]["iso"]))
-            row["history"] = [*(row.get("history") or ()), now]
-    found = with_answers({**facts, "objectives": objectives})
-    found["previous"] = to_json(previous(found))
-    found["key_figures"] = to_json(key_figures(found))
+
+def _is_observed(row: Row) -> bool:
+    expected_us, unknown_us = row.get("expected_us"), row.get("unknown_us")
+    if not expected_us or unknown_us is None:
+        return False
+    return is_whole(100 * (expected_us - unknown_us) / expected_us)
+
+
+def _clients_of_weeks(facts: Facts, objectives: Sequence[Row]) -> list[Bounds]:
+    """Return how many clients were throttled in the weeks before, by the trends."""
+    trends = facts.get("trends") or {}
+    names: Sequence[str] = trends.get("weeks") or ()
+    chosen = {one["name"] for one in objectives}
+    subjects = [
+        row
+        for one in trends.get("objectives") or ()
+        if one["name"] in chosen
+        for row in one["subjects"]
+    ]
+    found = []
+    for place, week in enumerate(_past(facts, objectives[0] if objectives else None)):
+        rows = [one["history"][place] for one in objectives]
+        if week["week"] not in names or all(row["verdict"] == "no_data" for row in rows):
+            found.append(NOT_KNOWN)
+            continue
+        at = names.index(week["week"])
+        weeks = [(_client(row), row["weeks"][at]) for row in subjects if row["weeks"][at]]
+        value, low, high = (
+            len({client for client, one in weeks if one[key] > 0})
+            for key in ("bad_us", "bad_low_us", "bad_high_us")
+        )
+        counts = [row.get(key) for row in rows for key in ("uncertain", "no_data")]
+        found.append(Bounds(value, low, None if None in counts else high + sum(map(int, counts))))
     return found
 
 
-def previous(facts: Mapping[str, Any]) -> Previous | None:
-    """Return the changes since the week before; None: that week is unknown."""
-    if not facts.get("week"):
-        return None
-    pairs = [(row["name"], *_last_two(row["history"])) for row in facts["objectives"]]
-    before = [(name, then, now) for name, then, now in pairs if then is not None]
-    if all(then["verdict"] == "no_data" for _, then, _ in before):
-        return None
-    return Previous(
-        before[0][1]["week"],
-        _changed(before, "met", "missed"),
-        _changed(before, "missed", "met"),
-        sum(then["verdict"] == "missed" for _, then, _ in before),
-    )
+# Coverage.
 
 
-def _last_two(history: Sequence[Row]) -> tuple[Row | None, Row]:
-    return history[-2] if len(history) > 1 else None, history[-1]
+def _coverage(facts: Facts) -> Figure:
+    """Return the coverage of all families of all sources."""
+    section = facts.get("coverage") or {}
+    past = [_gap(row.get("percent")) for row in _weeks_before(facts, "coverage.weeks")]
+    gap = _gap(section.get("percent"))
+    objective = next(iter(_objectives(facts, COVERAGE)), None)
+    subjects = (objective or {}).get("subjects") or ()
+    worst = subjects[0] if subjects else {}
+    return Figure(
+        rest(gap), "share", gap, past, worst, bounds_in(worst, "bad_us"), "us",
+        objective=_name(objective), is_gap=True,
+    )  # fmt: skip
 
 
-def _changed(pairs: Sequence[tuple[str, Row, Row]], then: str, now: str) -> list[str]:
-    return [name for name, was, has in pairs if (was["verdict"], has["verdict"]) == (then, now)]
+def _gap(percent: float | None) -> Bounds:
+    share = None if percent is None else 1 - percent / 100
+    return Bounds(share, share, share)
+
+
+def rest(share: Bounds) -> Bounds:
+    """Return the rest of a share."""
+    value, low, high = (None if one is None else 1 - one for one in share)
+    return Bounds(value, high, low)
+
+
+# Requests.
+
+
+def _failed(facts: Facts) -> Figure:
+    """Return the share of partitions in answers of brokers that had an error."""
+    rows = value_at(facts, "service.requests") or []
+    objective = next(iter(_objectives(facts, *ANSWERS.values())), None)
+    value = _share(rows)
+    brokers = value_at(facts, "service.brokers") or []
+    shares = [(row, _share([row])) for row in brokers]
+    known = [one for one in shares if one[1].value is not None]
+    nothing: tuple[Row, Bounds] = ({}, NOT_KNOWN)
+    worst, own = max(known, key=lambda one: one[1].value or 0, default=nothing)
+    past = [
+        Bounds(row["errors"] / row["answers"]) if row else NOT_KNOWN
+        for row in _weeks_before(facts, "service.weeks")
+    ]
+    return Figure(value, "share", value, past, worst, own, objective=_name(objective))
+
+
+def _share(rows: Sequence[Row]) -> Bounds:
+    """Return the share of errors in all answers."""
+    errors = total(bounds_in(row, "errors") for row in rows)
+    answers = total(bounds_in(row, "answers") for row in rows)
+    if not rows or errors.value is None or not answers.value:
+        return NOT_KNOWN
+    value = errors.value / answers.value
+    low = errors.low / answers.high if errors.low and answers.high else 0.0
+    if errors.high is None or not answers.low:
+        return Bounds(value, min(low, value))
+    return Bounds(value, min(low, value), max(value, min(1.0, errors.high / answers.low)))
+
+
+def _slow(facts: Facts) -> Figure:
+    """Return the time above the limit of an objective; without one the greatest p99."""
+    figure = _bad_time((P99["produce"],), "", "")(facts)
+    if figure.objective:
+        return figure
+    rows = [row for row in value_at(facts, "service.latency") or () if row["request"] == "produce"]
+    worst = _most(rows, "p99_ms_max")
+    most = worst.get("p99_ms_max")
+    is_whole = all(row.get("unknown_us") == 0 for row in rows)
+    value = Bounds(most, most, most if is_whole else None)
+    return Figure(value, "ms", value, (), worst, value)
+
+
+ALWAYS: Final[Mapping[str, tuple[str, Callable[[Facts], Figure]]]] = {
+    "writes_unavailable": (
+        "min-isr",
+        _bad_time((UNAVAILABLE,), "min_isr.topics", "unavailable_any_us"),
+    ),
+    "no_leader": (
+        "min-isr",
+        _bad_time((LEADERLESS,), "min_isr.topics", "leaderless_any_us"),
+    ),
+    "messages_lost": ("lost", _lost),
+    "clients_throttled": ("throttling", _throttled),
+    "coverage": ("", _coverage),
+}
+"""Name of a figure, its question, and the function that computes it."""
+
+COLLECTED: Final[Mapping[str, tuple[str, Callable[[Facts], Figure]]]] = {
+    "requests_failed": ("availability", _failed),
+    "produce_latency": ("latency", _slow),
+}
+"""The same for figures that not every agent collects."""

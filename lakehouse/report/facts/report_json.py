@@ -21,12 +21,12 @@ from msgspec import UNSET, Meta, UnsetType
 from lakehouse.core import display, periods
 from lakehouse.errors import FactsError, PeriodError
 from lakehouse.report import figures
+from lakehouse.report.facts.build import with_figures
 from lakehouse.report.facts.fields import LABELS, Bounds, Field, Named, fields_of, nested, three
-from lakehouse.report.facts.key_figures import with_figures
 from lakehouse.report.facts.objectives import statement_rows
 from lakehouse.report.facts.objectives.verdicts import Composite
 from lakehouse.report.facts.objectives.weeks import Trends
-from lakehouse.report.facts.report_record import Report, Week, with_answers
+from lakehouse.report.facts.report_record import FORMAT, Report, Week
 from lakehouse.report.facts.sections.consumer_groups import LostBeforeRead, LostOffsets
 from lakehouse.report.facts.sections.golden_signals import Answers, Error, Latency
 from lakehouse.report.facts.sections.hygiene import Hygiene, Replicas
@@ -221,10 +221,6 @@ if __name__ == "__main__":
 MOST_BYTES: Final = 200_000_000
 """Maximum size of report.json, bytes."""
 
-FORMAT: Final = 2
-"""The ``format`` of report.json that this version writes and reads."""
-
-
 _OLDER: Final = 1
 """The format without events, statuses, history and key figures."""
 
@@ -271,7 +267,7 @@ def _upgraded(facts: dict[str, Any]) -> dict[str, Any]:
     found["objectives"] = [{**one, "history": []} for one in facts["objectives"]]
     if lost := facts.get("lost_before_read"):
         found["lost_before_read"] = {**lost, "totals": group_totals(lost["groups"])}
-    return with_figures(found, with_answers)
+    return with_figures(found)
 
 
 def text(facts: Mapping[str, Any]) -> str:

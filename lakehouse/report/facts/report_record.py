@@ -19,9 +19,8 @@ from lakehouse.report.facts.events.event_records import (
     EventSections,
     IncidentOfEvent,
 )
-from lakehouse.report.facts.fields import SOURCE, Declared, Known, Means, Question, to_json
+from lakehouse.report.facts.fields import SOURCE, Bounds, Declared, Known, Means, Question, to_json
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.facts.key_figures import KeyFigure, Previous
 from lakehouse.report.facts.objectives.statement_rows import (
     BusinessHours,
     Change,
@@ -143,11 +142,61 @@ class Scope:
         return [{**row, "history": to_json(past[row["name"]])} for row in self.judged]
 
 
+FORMAT: Final = 2
+"""The ``format`` of report.json that this version writes and reads."""
+
+
 class Rack(NamedTuple):
     """The rack of a broker."""
 
     source: Annotated[str, SOURCE]
     rack: Annotated[str, Means("its rack as last reported")]
+
+
+class PreviousFigure(NamedTuple):
+    """A key figure of the week before."""
+
+    week: Annotated[str, Means("ISO week")]
+    value: Annotated[float, Means("figure")]
+    low: Annotated[Known, Means("lower bound, with unknown time as good")]
+    high: Annotated[Known, Means("upper bound, with unknown time as bad; empty: not known")]
+
+
+class KeyFigure(NamedTuple):
+    """A figure of all subjects, or of the worst."""
+
+    name: Annotated[str, Means(
+        "writes_unavailable, no_leader, messages_lost, clients_throttled, coverage, "
+        "requests_failed or produce_latency")]  # fmt: skip
+    state: Annotated[str, Means("known, not_known or not_collected")]
+    reason: Annotated[str | None, Means("reason if it is not known")]
+    value: Annotated[Bounds, Means("figure; its upper bound is empty if unknown time can add more")]
+    unit: Annotated[str, Means("us, offsets, clients, share or ms")]
+    of: Annotated[int | None, Means("number of all clients")]
+    topic: Annotated[str | None, fields.TOPIC]
+    user: Annotated[str | None, fields.USER]
+    client_id: Annotated[str | None, fields.CLIENT_ID]
+    group: Annotated[str | None, fields.GROUP]
+    source: Annotated[str | None, fields.SOURCE]
+    subject_value: Annotated[Bounds, Means("figure of the worst subject")]
+    subject_unit: Annotated[str, Means("its unit")]
+    unknown_us: Annotated[int | None, Means("unknown time of the worst subject, microseconds")]
+    objective: Annotated[str | None, fields.OBJECTIVE]
+    previous: Annotated[PreviousFigure | None, Means("week before")]
+    change: Annotated[str, Means(
+        "worse, better, same, unclear (bounds of both weeks overlap) or "
+        "none (without previous)")]  # fmt: skip
+    history: Annotated[list[float | None], Means(
+        "eight weeks, oldest first, greater is worse; of coverage the unknown share")]  # fmt: skip
+
+
+class Previous(NamedTuple):
+    """Change in the missed objectives since the week before."""
+
+    week: Annotated[str, Means("ISO week before")]
+    newly_missed: Annotated[list[str], Means("objectives missed now and met in that week")]
+    no_longer_missed: Annotated[list[str], Means("objectives met now and missed in that week")]
+    missed: Annotated[int, Means("number of objectives missed in that week")]
 
 
 class Week(Declared):
