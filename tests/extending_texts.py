@@ -332,7 +332,7 @@ ADDITIONS: Final = (
                 '    reported: Annotated[reported_.Reported, Means("reports")]\n',
                 '    tiering: Annotated[storage.Tiering, Means("use of remote storage")]\n',
             ),
-            Line(_REPORT, " reported_.QUESTION,", "replication_.QUESTION,"),
+            Line(_REPORT, " reported_.QUESTION,", "replication_and_risks.REPLICATION_QUESTION,"),
             Line(
                 _REPORT,
                 '    "reported": lambda it: reported_.reported(it.gold),\n',

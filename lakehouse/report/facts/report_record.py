@@ -44,11 +44,10 @@ from lakehouse.report.facts.sections import (
     consumer_groups,
     coverage as coverage_,
     golden_signals,
-    hygiene as hygiene_,
     min_isr as min_isr_,
     other_metrics,
     remote_reads as remote_reads_,
-    replication as replication_,
+    replication_and_risks,
     storage,
     throttling as throttling_,
     tier_lag as tier_lag_,
@@ -250,7 +249,7 @@ class Report(Declared):
     service: Annotated[golden_signals.Service, Means("requests, latency and traffic")]
     min_isr: Annotated[min_isr_.MinIsr, Means("partitions under min ISR or leaderless (KIP-164)")]
     replication: Annotated[
-        replication_.Replication, Means("missing and moving replicas, unclean leaders")
+        replication_and_risks.Replication, Means("missing and moving replicas, unclean leaders")
     ]
     throttling: Annotated[throttling_.Throttling, Means("quotas and throttling (KIP-13)")]
     tier_lag: Annotated[tier_lag_.TierLag, Means("tiered-storage lag (KIP-963)")]
@@ -265,7 +264,7 @@ class Report(Declared):
     own_metrics: Annotated[
         other_metrics.OwnMetrics, Means("metrics without a section of their own")
     ]
-    hygiene: Annotated[hygiene_.Hygiene, Means("recommendations")]
+    hygiene: Annotated[replication_and_risks.Hygiene, Means("recommendations")]
     coverage: Annotated[coverage_.Coverage, Means("coverage and gaps")]
     collected: Annotated[list[str], Means("metrics of the questions with data in gold")]
     timelines: Annotated[list[timelines_.Timeline], Means("values of the charts")]
@@ -294,7 +293,8 @@ QUESTIONS: Final[tuple[Question, ...]] = (
     min_isr_.QUESTION, throttling_.QUESTION, tier_lag_.QUESTION, consumer_groups.LOST_QUESTION,
     consumer_groups.LAG_QUESTION, remote_reads_.QUESTION, golden_signals.ANSWERS_QUESTION,
     golden_signals.LATENCY_QUESTION, golden_signals.TRAFFIC_QUESTION, storage.QUESTION,
-    min_isr_.RACKS, hygiene_.QUESTION, coverage_.QUESTION, replication_.QUESTION,
+    min_isr_.RACKS, replication_and_risks.HYGIENE_QUESTION, coverage_.QUESTION,
+    replication_and_risks.REPLICATION_QUESTION,
 )  # fmt: skip
 """Questions in the order of ``answers``, with keys of the records."""
 
@@ -323,7 +323,9 @@ SECTIONS: Final[Mapping[str, Callable[[Scope], Any]]] = {
     "business_hours": lambda it: business_hours(it.gold, it.objectives, it.calendar),
     "service": lambda it: golden_signals.service(it.gold, it.statements, it.past),
     "min_isr": lambda it: min_isr_.min_isr(it.gold, it.statements, it.incidents),
-    "replication": lambda it: replication_.replication(it.gold, it.statements, it.changes[0]),
+    "replication": lambda it: replication_and_risks.replication(
+        it.gold, it.statements, it.changes[0]
+    ),
     "throttling": lambda it: throttling_.throttling(it.gold, it.statements),
     "tier_lag": lambda it: tier_lag_.tier_lag(it.gold, it.statements),
     "consumer_lag": lambda it: consumer_groups.consumer_lag(it.gold, it.objectives),
@@ -332,7 +334,7 @@ SECTIONS: Final[Mapping[str, Callable[[Scope], Any]]] = {
     "tiering": lambda it: storage.tiering(it.gold, it.statements),
     "capacity": lambda it: storage.capacity(it.gold),
     "own_metrics": lambda it: it.own_metrics,
-    "hygiene": lambda it: hygiene_.hygiene(
+    "hygiene": lambda it: replication_and_risks.hygiene(
         it.gold, {one.family for one in it.coverage.sources if one.observed_us}
     ),
     "coverage": lambda it: it.coverage,

@@ -4,7 +4,7 @@ from typing import Final
 
 from lakehouse.report.facts.fields import Rows
 from lakehouse.report.facts.sections.min_isr import QUESTION, IsrBroker
-from lakehouse.report.facts.sections.replication import QUESTION as REPLICATION_QUESTION
+from lakehouse.report.facts.sections.replication_and_risks import REPLICATION_QUESTION
 from lakehouse.report.figures import Row, length
 from lakehouse.report.tables.section import Claim, counted, section
 from lakehouse.report.tables.table_spec import (

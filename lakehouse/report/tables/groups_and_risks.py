@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from lakehouse.core import display
 from lakehouse.report import evidence
 from lakehouse.report.facts.fields import Rows
-from lakehouse.report.facts.sections import hygiene
+from lakehouse.report.facts.sections import replication_and_risks
 from lakehouse.report.facts.sections.consumer_groups import (
     LAG_QUESTION,
     LOST_QUESTION,
@@ -247,7 +247,7 @@ def _entity(row: Row) -> Cell:
 
 
 REPLICAS: Final = TableSpec(
-    rows=Rows(hygiene.Replicas, "hygiene.no_spare_replica"),
+    rows=Rows(replication_and_risks.Replicas, "hygiene.no_spare_replica"),
     caption="Topics without a spare replica",
     noun="topic",
     columns=(
@@ -260,7 +260,7 @@ REPLICAS: Final = TableSpec(
 )
 
 NEAR_QUOTA: Final = TableSpec(
-    rows=Rows(hygiene.NearQuota, "hygiene.near_quota"),
+    rows=Rows(replication_and_risks.NearQuota, "hygiene.near_quota"),
     caption="Clients near their quota",
     noun="client",
     columns=(
@@ -274,7 +274,7 @@ NEAR_QUOTA: Final = TableSpec(
 )
 
 UNUSED_QUOTAS: Final = TableSpec(
-    rows=Rows(hygiene.UnusedQuota, "hygiene.unused_quotas"),
+    rows=Rows(replication_and_risks.UnusedQuota, "hygiene.unused_quotas"),
     caption="Unused quotas",
     noun="quota",
     columns=(
@@ -285,7 +285,7 @@ UNUSED_QUOTAS: Final = TableSpec(
 )
 
 OVERTAKEN: Final = TableSpec(
-    rows=Rows(hygiene.Overtaken, "hygiene.overtaken"),
+    rows=Rows(replication_and_risks.Overtaken, "hygiene.overtaken"),
     caption="Groups that retention will overtake",
     noun="group",
     columns=(
@@ -312,7 +312,7 @@ RISKS: Final = (
 
 
 def _risks(facts: Facts) -> Part:
-    decided = evidence.decide(facts, hygiene.QUESTION)
+    decided = evidence.decide(facts, replication_and_risks.HYGIENE_QUESTION)
     found = facts.get("hygiene") or {}
     lists = {risk: _rows(facts, found, risk) for risk in RISKS}
     if not any(lists.values()) and not decided.is_answered:
@@ -336,7 +336,7 @@ def _rows(facts: Facts, found: Row, risk: Risk) -> list[Row] | None:
     """Return the rows of a list; None: it is not known."""
     lists = [found.get(key) for key in risk.lists]
     if risk.table is UNUSED_QUOTAS:  # "unused" is a statement on observed time
-        use = evidence.observed(facts, hygiene.USE_OF_QUOTAS)
+        use = evidence.observed(facts, replication_and_risks.USE_OF_QUOTAS)
         if use.expected_us and use.state(evidence.floor_of(facts)) == "not_known":
             return None
     if None in lists and not any(lists):
