@@ -314,7 +314,7 @@ def publish(
 
     Args:
         engine: Writes gold.
-        statements: Statements, each on its own period, or on ``period`` where it has none.
+        statements: Statements, each on its own period, or on ``period`` if it lacks one.
         period: The period of the report.
         restated: Receives the statements that were published with other figures before.
         time_zone: Name of the time zone of the period.

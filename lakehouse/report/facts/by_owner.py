@@ -344,7 +344,7 @@ def _of_some(
     Args:
         past: The same weeks of all subjects.
         objective: As in the facts.
-        trended: The trends; None: the objective has none.
+        trended: The trends; None: the objective lacks them.
         floor: Minimum coverage, percent; a week below it is ``no_data``.
     """
     return [to_json(_some_in_week(one, objective, trended, floor)) for one in past]

@@ -1,8 +1,8 @@
 """Texts of words.yaml, filled in with figures and names, and these figures and names as text.
 
 A template has ``{name}``, ``{name!b}`` for a figure that stands out, ``{n:topic}`` for a number
-with its noun, ``{n:was/were}`` for a word that depends on a number, and ``[parts]`` that are left
-out if one of their values is empty.
+with its noun, and ``{n:was/were}`` for a word that depends on a number. ``[parts]`` are left out if
+one of their values is empty.
 """
 
 import datetime as dt

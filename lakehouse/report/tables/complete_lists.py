@@ -1,7 +1,7 @@
 """Complete lists at the end of the details: cost by team, other metrics, coverage, all incidents.
 
-Costs are the use of each owner's topics, clients and groups. Other metrics are those that no other
-section shows, own catalogues first. An incident has the number of its event.
+Costs are the use of each owner's topics, clients and groups. No other section shows the other
+metrics, own catalogues first. An incident has the number of its event.
 """
 
 from collections import Counter, defaultdict

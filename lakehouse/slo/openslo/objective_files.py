@@ -229,7 +229,7 @@ def _labels(engine: Engine, metrics: Iterable[str]) -> dict[str, set[str]]:
 
 
 def check(objects: list[FileObject], metrics: Mapping[str, Known], *, where: str) -> None:
-    """Add a finding for each objective that can have no data; it has none then.
+    """Add a finding for each objective that cannot have data, and remove the objective.
 
     Args:
         objects: The objects of files; their findings are added to.

@@ -177,7 +177,7 @@ def _near(gold: Gold, wanted: Sequence[Judged], most: int) -> list[event_records
     """Return the evidence near the onset of events of availability.
 
     Args:
-        gold: Reads gold and bronze/events.
+        gold: Rows of gold and bronze/events.
         wanted: The events, the longest first.
         most: The number of events with examined readings.
     """
