@@ -322,11 +322,7 @@ ADDITIONS: Final = (
             ("lakehouse/report/tables/reported.py", _SECTION),
         ),
         lines=(
-            Line(
-                _REPORT,
-                "from lakehouse.report.facts.sections import reported as reported_\n",
-                "from lakehouse.report.owners import Account\n",
-            ),
+            Line(_REPORT, "    reported as reported_,\n", "    replication_and_risks,\n"),
             Line(
                 _REPORT,
                 '    reported: Annotated[reported_.Reported, Means("reports")]\n',
