@@ -25,8 +25,8 @@ from demo.jars import kafka_libs
 from demo.launcher import Launcher, end, last_lines
 from demo.metadata_log import partition_truth, read_log
 from demo.truth import Truth
+from lakehouse.report.summary.lines import summary_text
 from lakehouse.report.summary.summarize import summarize
-from lakehouse.report.terminal import summary_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

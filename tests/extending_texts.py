@@ -76,8 +76,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
-from lakehouse.report.evidence import Question, Rows
-from lakehouse.report.facts.fields import SOURCE, Means
+from lakehouse.report.facts.fields import SOURCE, Means, Question, Rows
 from lakehouse.tables.gold import REPORTED
 
 if TYPE_CHECKING:
@@ -118,9 +117,9 @@ _SECTION: Final = '''\
 """Reported metrics: the time in which sources reported them."""
 
 from lakehouse.report.facts.sections.reported import QUESTION
-from lakehouse.report.tables.contents import length, most, name, number
+from lakehouse.report.figures import length
 from lakehouse.report.tables.section import Claim, counted, section
-from lakehouse.report.tables.table_spec import Column, TableSpec
+from lakehouse.report.tables.table_spec import Column, TableSpec, most, name, number
 
 METRICS = TableSpec(
     rows=QUESTION.bad[0],
@@ -323,22 +322,17 @@ ADDITIONS: Final = (
             ("lakehouse/report/tables/reported.py", _SECTION),
         ),
         lines=(
+            Line(_REPORT, "    reported as reported_,\n", "    replication_and_risks,\n"),
             Line(
                 _REPORT,
-                "from lakehouse.report.facts.sections import reported as reported_\n"
-                "from lakehouse.report.facts.sections.reported import Reported, reported\n",
-                "from lakehouse.report.facts.scope import Scope\n",
+                '    reported: Annotated[reported_.Reported, Means("reports")]\n',
+                '    tiering: Annotated[storage.Tiering, Means("use of remote storage")]\n',
             ),
+            Line(_REPORT, " reported_.QUESTION,", "replication_and_risks.REPLICATION_QUESTION,"),
             Line(
                 _REPORT,
-                '    reported: Annotated[Reported, Means("reports")]\n',
-                '    tiering: Annotated[Tiering, Means("use of remote storage")]\n',
-            ),
-            Line(_REPORT, " reported_.QUESTION,", "replication_.QUESTION,"),
-            Line(
-                _REPORT,
-                '    "reported": lambda it: reported(it.gold),\n',
-                '    "remote_reads": lambda it: remote_reads(it.gold),\n',
+                '    "reported": lambda it: reported_.reported(it.gold),\n',
+                '    "remote_reads": lambda it: remote_reads_.remote_reads(it.gold),\n',
             ),
         ),
     ),

@@ -6,7 +6,7 @@ from copy import deepcopy
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from lakehouse.report.facts.objectives.budget import with_budgets
+from lakehouse.report.facts.objectives.statement_rows import with_budgets
 from lakehouse.report.figures import group_totals
 
 SECOND = 1_000_000

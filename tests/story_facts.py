@@ -11,9 +11,8 @@ from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.report.facts import build as reports
 from lakehouse.rollup.plan import Wanted
 from lakehouse.rollup.run import rollup
-from lakehouse.slo.calendar.maintenance import Maintenance
-from lakehouse.slo.calendar.report_calendar import Calendar
 from lakehouse.slo.openslo import objective_files
+from lakehouse.slo.report_calendar import Calendar, Maintenance
 from tests.lake_builder import BASE, micros
 
 if TYPE_CHECKING:

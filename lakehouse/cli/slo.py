@@ -25,8 +25,8 @@ from lakehouse.core.objective import Objective
 from lakehouse.core.yaml_nodes import EXIT_CODES, worst
 from lakehouse.engines.gold_reader import GoldRows, window_of
 from lakehouse.errors import ObjectiveError
-from lakehouse.slo import levels, prometheus_rules as slo_rules
-from lakehouse.slo.openslo import metric_checks
+from lakehouse.slo import burn_rate as slo_rules, levels
+from lakehouse.slo.openslo import objective_files
 from lakehouse.slo.openslo.objective_files import OPTIONAL, SHIPPED, FileObject, load, read
 from lakehouse.slo.sla_statement import Statement
 from lakehouse.tables.command_group import SectionedGroup
@@ -123,8 +123,8 @@ def _checked(
     metrics: Mapping[str, Known] = known()
     if root is not None:
         engine = LakeOptions(root, None, None, options_file).engine()
-        metrics = metric_checks.of_lake(engine, found)
-    metric_checks.check(found, metrics, where=root or "the shipped catalogue")
+        metrics = objective_files.of_lake(engine, found)
+    objective_files.check(found, metrics, where=root or "the shipped catalogue")
     return found, metrics
 
 

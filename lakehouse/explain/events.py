@@ -8,16 +8,15 @@ from lakehouse.core import display
 from lakehouse.core.subjects import Subject
 from lakehouse.report.evidence import decide
 from lakehouse.report.facts.build import head
+from lakehouse.report.facts.by_owner import with_event_owners
 from lakehouse.report.facts.events.event_uses import NAMES_OF
 from lakehouse.report.facts.fields import to_json
-from lakehouse.report.facts.owners.owner_accounts import with_event_owners
-from lakehouse.report.facts.report_record import SECTIONS, question
-from lakehouse.report.facts.scope import Scope
+from lakehouse.report.facts.report_record import SECTIONS, Scope, question
 from lakehouse.report.figures import Facts, Row
 from lakehouse.report.owners import Owners
 from lakehouse.report.summary import events as words, lines
-from lakehouse.report.summary.frame import frame_of
 from lakehouse.report.summary.model import Event
+from lakehouse.report.summary.opening import frame_of
 from lakehouse.report.summary.texts import spaced
 
 _SECTIONS: Final = ("coverage", "collected", "events", "incidents", "incomplete")

@@ -23,6 +23,7 @@ from lakehouse.explain.intervals import Attempt, Total
 from lakehouse.gold import incidents
 from lakehouse.gold.incidents import Incident
 from lakehouse.report import evidence as decisions
+from lakehouse.report.facts import fields
 from lakehouse.report.facts.gold import CHANGE, Gold
 from lakehouse.report.facts.sections.coverage import ANY_FAMILY
 from lakehouse.slo.sla_statement import Statement, Times
@@ -255,7 +256,7 @@ def _answer(
     read = metric if watched.families else "any"
     # Rows of these metrics are bad in a story, and no row means good.
     judged = (watched.metric, metric, *derived)
-    question = decisions.Question(watched.metric, read, gold=_READS, judged=judged)
+    question = fields.Question(watched.metric, read, gold=_READS, judged=judged)
     found = decisions.decide(facts, question, bad=is_bad)
     if not is_bad and (why := _inapplicable(subject, watched.metric)):
         found = found._replace(state="not_applicable", reason=f"Not applicable: {why}.")

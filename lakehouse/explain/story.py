@@ -20,12 +20,12 @@ from lakehouse.explain.find_subject import find
 from lakehouse.explain.intervals import Gap, gaps as gaps_of, intervals, unknown as unknown_of
 from lakehouse.report.facts.build import head, without_history
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.facts.objectives.budget import budget, observed_percent, or_no_data
+from lakehouse.report.facts.objectives.statement_rows import budget, observed_percent, or_no_data
 from lakehouse.report.facts.sections.coverage import ANY_FAMILY
 from lakehouse.report.figures import longest_floor_us
 from lakehouse.report.owners import NO_OWNERS, Owners, shown
 from lakehouse.slo import attainment
-from lakehouse.slo.calendar.report_calendar import OF_UTC, Calendar
+from lakehouse.slo.report_calendar import OF_UTC, Calendar
 from lakehouse.slo.sla_statement import Statement, Times
 
 FORMAT: Final = 2

@@ -16,10 +16,10 @@ from lakehouse.core.periods import DAY_US, instant, iso
 from lakehouse.core.spans import Span, length, overlap, touching, union
 from lakehouse.report import figures
 from lakehouse.report.figures import Row, span_of
-from lakehouse.report.summary import amounts, texts
-from lakehouse.report.summary.frame import elapsed, frame_of, period
-from lakehouse.report.tables.contents import words
-from lakehouse.report.terminal import MARKS, STYLES, printed
+from lakehouse.report.summary import texts
+from lakehouse.report.summary.lines import MARKS, STYLES, printed
+from lakehouse.report.summary.opening import elapsed, frame_of, period
+from lakehouse.report.tables.table_spec import words
 
 MOST: Final = 20
 """Maximum number of incidents, and of lines of changes. The JSON has all."""
@@ -102,7 +102,7 @@ def _objectives(story: Row) -> Iterator[RenderableType]:
         of_topic = story["subject"]["kind"] == "partition" != row["level"]
         title = display.line(row["title"]) + " (of its topic)" * of_topic
         unknown = f", {display.length(row['unknown_us'], 'up')} unknown" * bool(row["unknown_us"])
-        status, used = row["status"], f"; {amounts.used(row['used'])} of its error budget used"
+        status, used = row["status"], f"; {texts.used(row['used'])} of its error budget used"
         attained = f"{_attained(row)}, target {display.percent(row['target'])}{unknown}"
         badge = f"{MARKS[status]} {texts.words(f'status.{status}')}", STYLES[status]
         yield Text.assemble(badge, f"  {title}: {attained}{used * (row['used'] is not None)}")
@@ -114,7 +114,7 @@ def _attained(row: Row) -> str:
     text = display.share(share)
     if share is None or low is None or high is None or low == high:
         return text
-    return f"{text} ({amounts.between_shares(low, high, 2, row['target'])})"
+    return f"{text} ({texts.between_shares(low, high, 2, row['target'])})"
 
 
 def _details(row: Row) -> Iterator[str]:
@@ -173,8 +173,8 @@ def _from_to(row: Row) -> str:
 
 def _time(row: Row, stem: str) -> str:
     """Return a duration with its bounds where they differ from it."""
-    found = amounts.of(row, stem)
-    text, bounds = figures.length(found.us), amounts.exactly(found)
+    found = texts.of(row, stem)
+    text, bounds = figures.length(found.us), texts.exactly(found)
     return text if found.low == found.high == found.us else f"{text} ({bounds})"
 
 
@@ -359,7 +359,7 @@ def _changes(story: Row) -> Iterator[str]:
 
 def _change(rows: Sequence[Row]) -> str:
     first, kind = rows[0], display.line(rows[0]["kind"]).replace("_", " ")
-    of = _listed(list(dict.fromkeys(texts.plain(amounts.subject(row)) for row in rows)))
+    of = _listed(list(dict.fromkeys(texts.plain(texts.subject(row)) for row in rows)))
     values = {tuple(_value(row, key) for key in ("old", "new")) for row in rows}
     change = f": {' to '.join(filter(None, *values))}" if len(values) == 1 else ""
     source = figures.name(first["source"]).text

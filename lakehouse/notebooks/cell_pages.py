@@ -15,20 +15,19 @@ from lakehouse.core.periods import instant, iso
 from lakehouse.core.spans import union
 from lakehouse.errors import TableNotFoundError, is_of_spark
 from lakehouse.report import figures
-from lakehouse.report.charts import week_lanes
-from lakehouse.report.charts.lanes import lanes
-from lakehouse.report.charts.svg import Axis
 from lakehouse.report.facts.build import by_time
-from lakehouse.report.facts.events import event_evidence
-from lakehouse.report.facts.events.events import certain
+from lakehouse.report.facts.events import events
+from lakehouse.report.facts.events.event_records import certain
 from lakehouse.report.facts.fields import to_json
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.facts.report_record import SECTIONS, shown
-from lakehouse.report.facts.scope import Scope
+from lakehouse.report.facts.report_record import SECTIONS, Scope, shown
 from lakehouse.report.facts.sections.coverage import coverage
 from lakehouse.report.facts.sections.tier_lag import LAGGING
 from lakehouse.report.figures import Facts, Row
+from lakehouse.report.page import week_lanes
 from lakehouse.report.page.page import html, objective_table
+from lakehouse.report.page.svg import Axis
+from lakehouse.report.page.week_lanes import lanes
 from lakehouse.report.summary.summarize import summarize
 from lakehouse.report.tables.section import Detail, sections
 from lakehouse.report.tables.table_spec import Cell, Column, Content, Listing
@@ -138,7 +137,7 @@ def _bad_time(gold: Gold, kinds: Collection[str]) -> list[Row]:
         return []
     return [
         {"kind": kind, "parts": [{"start": iso(start), "end": iso(end)} for start, end in spans]}
-        for event, items in event_evidence.grouped(gold)
+        for event, items in events.grouped(gold)
         if (kind := event.key.kind) in kinds
         for spans in [union(one.span for one in certain(kind, items))]
     ]

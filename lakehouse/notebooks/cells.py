@@ -27,8 +27,8 @@ from lakehouse.report.facts.build import facts
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.page.page import render
 from lakehouse.slo import attainment
-from lakehouse.slo.calendar.report_calendar import Calendar
 from lakehouse.slo.openslo import objective_files
+from lakehouse.slo.report_calendar import Calendar
 
 LABELS: Final = {
     "catalog": ("main", "Catalog of the lake"),

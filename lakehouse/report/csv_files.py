@@ -13,18 +13,9 @@ from lakehouse.report import figures
 from lakehouse.report.facts import fields
 from lakehouse.report.facts.events.event_records import Use
 from lakehouse.report.facts.fields import OWNED, Column, Named, columns, keys
-from lakehouse.report.facts.objectives import composites, trends
-from lakehouse.report.facts.objectives.history import WeekOfObjective
-from lakehouse.report.facts.objectives.statement_rows import (
-    Burn,
-    Figures,
-    Judgement,
-    Objective,
-    Used,
-)
-from lakehouse.report.facts.objectives.verdicts import Restated
+from lakehouse.report.facts.objectives import statement_rows, verdicts, weeks
 from lakehouse.report.facts.report_record import QUESTIONS, Report
-from lakehouse.report.facts.sections import golden_signals, hygiene, timelines
+from lakehouse.report.facts.sections import golden_signals, replication_and_risks, timelines
 from lakehouse.report.facts.sections.coverage import Gap, SourceCoverage
 from lakehouse.report.facts.sections.other_metrics import Metric, Subject as MetricSubject
 from lakehouse.report.figures import Facts, Row
@@ -143,26 +134,26 @@ def _outside(key: str, excluded: str, *names: str) -> Iterator[Column]:
         yield Column(name, f"{figure} outside {excluded}", f"{key}.{figure}")
 
 
-_OBJECTIVE: Final = (*columns(Objective, "name"), *columns(Named))
+_OBJECTIVE: Final = (*columns(statement_rows.Objective, "name"), *columns(Named))
 """The objective of a row and the names of its subject."""
 
 _ATTAINMENT: Final = (
     *_OBJECTIVE,
-    *columns(Objective, "target", "method", "window", "from", "to"),
-    *columns(Figures),
-    *columns(Objective, "unknown"),
-    *columns(Judgement, "interval_verdict"),
+    *columns(statement_rows.Objective, "target", "method", "window", "from", "to"),
+    *columns(statement_rows.Figures),
+    *columns(statement_rows.Objective, "unknown"),
+    *columns(statement_rows.Judgement, "interval_verdict"),
 )
-_PERIOD: Final = (*_OBJECTIVE, *columns(Figures, "verdict", "attainment"))
+_PERIOD: Final = (*_OBJECTIVE, *columns(statement_rows.Figures, "verdict", "attainment"))
 
 _DECLARED: Final = (
     File("key_figures", "figure at the start of the report", "key_figures"),
     File("objectives", "objective", "objectives", columns(
-        Objective, "name", "title", "target", "window", "status", "budget_whole_us", "used",
-        "owner",
+        statement_rows.Objective, "name", "title", "target", "window", "status",
+        "budget_whole_us", "used", "owner",
     )),
     File("history", "objective and week, oldest first", "objectives.history",
-         (*columns(Objective, "name"), *columns(WeekOfObjective))),
+         (*columns(statement_rows.Objective, "name"), *columns(statement_rows.WeekOfObjective))),
     File("events", "event, most of an error budget first", "events"),
     File("event_uses", "event and subject whose error budget it used", "events.uses",
          (Column("event", "number of the event", "number"), *columns(Use))),
@@ -171,14 +162,14 @@ _DECLARED: Final = (
     File("composites", "composite, on all subjects, and on the subjects of each team and tier",
          "composites"),
     File("composite_objectives", "objective of a composite", "composites.objectives", (
-        *columns(composites.Composite, "composite", "team", "tier"), *columns(composites.Member),
+        *columns(verdicts.Composite, "composite", "team", "tier"), *columns(verdicts.Member),
     )),
     File("attainment", "objective and subject", "objectives.subjects",
-         (*_ATTAINMENT, *columns(Used))),
+         (*_ATTAINMENT, *columns(statement_rows.Used))),
     File("attainment_business_hours", "objective and subject, over business hours",
          "business_hours.objectives.subjects", _ATTAINMENT),
     File("restated", "subject whose published figures have changed", "restated", (
-        *columns(Restated, "objective", *Named.__annotations__),
+        *columns(statement_rows.Restated, "objective", *Named.__annotations__),
         Column("stated_at", "time of the earlier publication, UTC", "before.stated_at"),
         Column("attainment_before", "published attainment, 0 to 1", "before.attainment"),
         Column("bad_before_us", "published bad time, microseconds", "before.bad_us"),
@@ -195,7 +186,7 @@ _DECLARED: Final = (
          "own_metrics.metrics.worst", (*columns(Metric), *columns(MetricSubject))),
     File("owners", "owner; rows without an owner are last", "owners.accounts"),
     File("burn_rates", "objective, subject and pair of windows that burns, burned or may burn",
-         "objectives.subjects.burn", (*_OBJECTIVE, *columns(Burn))),
+         "objectives.subjects.burn", (*_OBJECTIVE, *columns(statement_rows.Burn))),
     File("maintenance", "planned maintenance", "maintenance"),
     File("corrections", "correction", "corrections"),
     File("agreed", "objective and subject that a correction concerns", "objectives.subjects", (
@@ -243,7 +234,7 @@ _DECLARED: Final = (
     File("remote_reads_plugins", "broker with Aiven's plugin", "remote_reads.plugins"),
     File("hygiene_topics", "topic without a spare replica", _topics_without_a_spare_replica, (
         Column("finding", "replication_one, or no_spare_replica: all must be in sync", "finding"),
-        *columns(hygiene.Replicas),
+        *columns(replication_and_risks.Replicas),
     )),
     File("hygiene_overtaken", "group and topic whose unread records are about to be deleted",
          "hygiene.overtaken"),
@@ -257,7 +248,7 @@ _DECLARED: Final = (
         Column("p", "share of all changes that are as large, 0 to 1", "change.p"),
     )),
     File("trends_weeks", "objective, subject and week", _weeks,
-         (*_OBJECTIVE, Column("week", "ISO week", "week"), *columns(trends.TrendWeek))),
+         (*_OBJECTIVE, Column("week", "ISO week", "week"), *columns(weeks.TrendWeek))),
     File("coverage_sources", "source and family of metrics", "coverage.sources"),
     File("coverage_gaps", "gap of a source and family", "coverage.sources.gaps",
          (*columns(SourceCoverage, "source", "family"), *columns(Gap))),

@@ -2,7 +2,7 @@
 
 A question is answered as good only if enough of its own expected time was observed. Page, terminal,
 mail, webhook, JSON, CSV, ``explain``, notebooks and views use this decision. Each question
-is declared next to its records; ``facts/build.py`` lists them.
+is declared next to its records; ``facts/report_record.py`` lists them.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -14,8 +14,7 @@ from lakehouse.core.metrics import families, shipped
 from lakehouse.core.observed_share import FLOOR_PERCENT, State, is_whole, state_of
 from lakehouse.core.spans import length, overlap
 from lakehouse.report import figures, resources
-from lakehouse.report.facts import fields
-from lakehouse.report.facts.fields import Means
+from lakehouse.report.facts.fields import Means, Question, Rows
 from lakehouse.report.figures import Facts, Row, span_of
 from lakehouse.tables.source_names import role_of
 
@@ -27,95 +26,6 @@ _BY_ADMIN: Final = {"offsets", "partitions", "leaders", "topology", "quota_limit
 
 _ZERO_IF_ABSENT: Final = {"idle", "zero"}
 """Meanings of an absent bean that make its absence a reading."""
-
-
-class Rows(NamedTuple):
-    """Figures of a section's rows.
-
-    Attributes:
-        record: The record of a row.
-        path: Place of the rows in the facts.
-        keys: Keys of the figures in JSON; none: its rows as they are.
-    """
-
-    record: type
-    path: str
-    keys: tuple[str, ...] = ()
-
-
-class Check(NamedTuple):
-    """A comparison of a component's own count with the series of partitions, in seconds.
-
-    A broker's count and the series of its partitions are different beans, and an exporter can hide
-    one of them.
-
-    Attributes:
-        name: Its sentence in page.yaml.
-        counted: The component's own count.
-        shown: The sum over series.
-        scale: Factor from the series' unit to seconds.
-        each_counts_all: Whether every row counts the whole cluster.
-    """
-
-    name: str
-    counted: Rows
-    shown: Rows
-    scale: float = 1.0
-    each_counts_all: bool = False
-
-
-class Question(NamedTuple):
-    """A question of a report: which facts and which metrics answer it.
-
-    Attributes:
-        name: Its name in JSON.
-        read: The metric that must have been read; ``any``: any family.
-        gold: Tables of gold that the answer uses; empty: any.
-        bad: It is bad if one of these figures is above zero.
-        judged: Metrics whose objectives are on the same subjects.
-        noun: A subject.
-        names: Keys that name a subject.
-        subjects: Its subjects, with the figure that is null without data. None: the subjects of the
-            objectives on ``judged``.
-        counted: Path of the number of subjects; empty: ``subjects`` are counted.
-        not_applicable: Reason why it does not apply without a subject; empty: it always applies.
-        checks: Counts that must agree.
-        fact: Path that is null if nothing is known.
-        needs_rows: Whether an empty list there means unknown.
-        has_figures: Whether rows, neither good nor bad, are stated at any coverage.
-        open: Figures that leave it partly known while they are null.
-        family: The family to enable; empty: the first that reads the metric.
-        shows: Metrics with figures in the section: its records, and patterns of others.
-    """
-
-    name: str
-    read: str
-    gold: tuple[str, ...] = ()
-    bad: tuple[Rows, ...] = ()
-    judged: tuple[str, ...] = ()
-    noun: str = ""
-    names: tuple[str, ...] = ()
-    subjects: Rows | None = None
-    counted: str = ""
-    not_applicable: str = ""
-    checks: tuple[Check, ...] = ()
-    fact: str = ""
-    needs_rows: bool = False
-    has_figures: bool = False
-    open: tuple[Rows, ...] = ()
-    family: str = ""
-    shows: tuple[type | str, ...] = ()
-
-    def check(self) -> None:
-        """Check that the keys it names are keys of the records.
-
-        Raises:
-            TypeError: One is not.
-        """
-        compared = [rows for check in self.checks for rows in (check.counted, check.shown)]
-        subjects = [] if self.subjects is None else [self.subjects]
-        for rows in (*self.bad, *self.open, *compared, *subjects):
-            fields.check_keys(rows.record, rows.keys)
 
 
 class Evidence(NamedTuple):

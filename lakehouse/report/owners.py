@@ -1,4 +1,4 @@
-"""Owners: a file that maps topics, clients, groups and sources to an owner, a team and a tier.
+"""Owners: a file that maps topics, clients, groups and sources to their owners; their accounts.
 
 ```yaml
 owners:
@@ -18,7 +18,8 @@ the costs of storage.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import translate
 from pathlib import Path
@@ -28,11 +29,13 @@ import msgspec
 from msgspec import Meta
 
 from lakehouse.errors import OwnersError
+from lakehouse.report.facts import fields
+from lakehouse.report.facts.fields import Bounds, Known, Means
+from lakehouse.report.figures import Row, nothing_seen, value_at
 from lakehouse.tables import strict_yaml
 from lakehouse.tables.strict_files import UnreadableFileError
 from lakehouse.tables.typed_settings import WrongSettingError, convert, wording
 
-LABELS: Final = ("team", "owner", "tier")
 NAMES: Final = {"topics": "topic", "clients": "client_id", "users": "user", "groups": "group"}
 """Keys of patterns, and keys of the names that they match; a row with such a name gets labels."""
 
@@ -160,12 +163,12 @@ class _Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Raises:
             ValueError: It lacks one.
         """
-        for keys in (LABELS, tuple(_PATTERNS)):
+        for keys in (fields.LABELS, tuple(_PATTERNS)):
             if all(getattr(self, key) in (None, "") for key in keys):
                 raise ValueError(f"an entry has one of {', '.join(keys)}")
 
     def rule(self) -> Rule:
-        labels = {key: str(label).strip() for key in LABELS if (label := getattr(self, key))}
+        labels = {key: str(label).strip() for key in fields.LABELS if (label := getattr(self, key))}
         patterns = {
             name: pattern([globs] if isinstance(globs, str) else globs)
             for key, name in _PATTERNS.items()
@@ -200,3 +203,140 @@ def load(path: Path) -> Owners:
 def pattern(globs: Iterable[str]) -> re.Pattern[str]:
     """Return a pattern that matches whatever one of some shell patterns matches."""
     return re.compile("|".join(map(translate, globs)) or r"(?!)")
+
+
+_COUNTED: Final = {
+    "topic": ("min_isr.topics", "kafka.topic.partitions"),
+    "client": ("throttling.clients", "kafka.client.produce.throttle_time"),
+    "group": ("lost_before_read.groups", "kafka.group.non_consumed.low"),
+    "tiered": ("tiering.topics", "kafka.topic.remote_copy.bytes"),
+    "stored": ("capacity.topics", "kafka.log.size"),
+}
+"""Path of rows, and a metric: if its family was read, no row means zero."""
+
+
+_TIERED: Final = ("uploaded_bytes", "read_bytes", "stored_byte_seconds")
+
+
+class Account(NamedTuple):
+    """Error budgets, throttling and storage of an owner: sums of the known figures."""
+
+    team: Annotated[str | None, fields.OWNED["team"]]
+    owner: Annotated[str | None, fields.OWNED["owner"]]
+    tier: Annotated[str | None, fields.OWNED["tier"]]
+    topics: Annotated[int, Means("number of topics")]
+    clients: Annotated[int, Means("number of clients with a quota or throttling")]
+    groups: Annotated[int, Means("number of groups that may have lost offsets")]
+    highest_used: Annotated[Known, Means(
+        "highest share of an error budget that one of its subjects used")]  # fmt: skip
+    total_used: Annotated[Known, Means(
+        "share of the error budgets of its team that was used in total, by the weights of the "
+        "first composite; empty: no team, or no composite")]  # fmt: skip
+    throttled_us: Annotated[Bounds, Means(
+        "throttled time, summed over clients and kinds of quota, microseconds")]  # fmt: skip
+    uploaded_bytes: Annotated[Known, Means("bytes uploaded to remote storage")]
+    read_bytes: Annotated[Known, Means("bytes read from remote storage")]
+    stored_byte_seconds: Annotated[Known, Means("bytes in remote storage times observed seconds")]
+    disk_byte_seconds: Annotated[Known, Means(
+        "bytes of all replicas on brokers' disks times observed seconds")]  # fmt: skip
+    offsets_low: Annotated[Known, Means("lower bound of the offsets deleted before they were read")]
+    offsets_high: Annotated[Known, Means("their upper bound; empty: not known")]
+    not_known: Annotated[dict[str, int], Means(
+        "number of rows that the sums leave out, such as clients=2")]  # fmt: skip
+    unknown_us: Annotated[int | None, Means(
+        "unknown time, summed over clients and topics, microseconds")]  # fmt: skip
+    cost: Annotated[Known, Means("cost of the known figures, in the currency of the owners file")]
+
+
+def accounts(facts: Mapping[str, Any], prices: Prices | None) -> list[Account]:
+    """Return an account for each owner of rows; rows without an owner are last."""
+    rows: dict[Owner, defaultdict[str, list[Row]]] = {}
+    for kind, (path, _) in _COUNTED.items():
+        for row in value_at(facts, path) or ():
+            owner = Owner(*map(row.get, fields.LABELS))
+            rows.setdefault(owner, defaultdict(list))[kind].append(row)
+    was_read = {kind: not nothing_seen(facts, one) for kind, (_, one) in _COUNTED.items()}
+    owners = sorted(rows, key=lambda owner: (owner == NO_OWNER, *map(str, owner)))
+    return [
+        _account(owner, rows[owner], was_read, prices)._replace(
+            highest_used=_highest_used(facts, owner), total_used=_total_used(facts, owner.team)
+        )
+        for owner in owners
+    ]
+
+
+def _highest_used(facts: Mapping[str, Any], owner: Owner) -> float | None:
+    labels = owner._asdict().items()
+    subjects = (row for one in facts["objectives"] for row in one["subjects"])
+    shares = [row.get("used") for row in subjects if labels <= row.items()]
+    return max((share for share in shares if share is not None), default=None)
+
+
+def _total_used(facts: Mapping[str, Any], team: str | None) -> float | None:
+    own = (one for one in facts["composites"] if team is not None and one["team"] == team)
+    found = next(own, None)
+    if found is None or found["attainment"] is None or found["target"] == 1:
+        return None
+    used: float = (1 - found["attainment"]) / (1 - found["target"])
+    return used
+
+
+def _account(
+    owner: Owner, rows: Mapping[str, list[Row]], was_read: Mapping[str, bool], prices: Prices | None
+) -> Account:
+    def total(kind: str, key: str) -> float | None:
+        known = [row[key] for row in rows[kind] if row.get(key) is not None]
+        return sum(known) if known or (was_read[kind] and not rows[kind]) else None
+
+    clients, tiered, groups = rows["client"], rows["tiered"], rows["group"]
+    moved: dict[str, Any] = {key: total("tiered", key) for key in _TIERED}
+    disk = total("stored", "disk_byte_seconds")
+    cost, priced = None, {**moved, "disk_byte_seconds": disk}
+    if prices is not None and any(value is not None for value in priced.values()):
+        cost = prices.cost({key: value or 0.0 for key, value in priced.items()})
+    times = [row.get("unknown_us") for row in (*clients, *tiered)]
+    unread = any(not rows[kind] and not was_read[kind] for kind in ("client", "tiered"))
+    open_ended = any(row.get("offsets_high") is None for row in groups)
+    keys = ("throttled_us", "throttled_low_us", "throttled_high_us")
+    return Account(
+        **owner._asdict(),
+        topics=len({row.get("topic") for row in rows["topic"]}),
+        clients=len({(row.get("user"), row.get("client_id")) for row in clients}),
+        groups=len({row.get("group") for row in groups}),
+        highest_used=None,
+        total_used=None,
+        throttled_us=Bounds(*(total("client", key) for key in keys)),
+        **moved,
+        disk_byte_seconds=disk,
+        offsets_low=total("group", "offsets_low"),
+        offsets_high=None if open_ended else total("group", "offsets_high"),
+        not_known={
+            "clients": sum(row.get("throttled_us") is None for row in clients),
+            "topics": sum(None in map(row.get, _TIERED) for row in tiered),
+            "groups": sum(row.get("offsets_low") is None for row in groups),
+        },
+        # A sum with an unknown row is unknown.
+        unknown_us=None if unread or None in times else sum(us for us in times if us),
+        cost=cost,
+    )
+
+
+def with_owners(objectives: Iterable[Row]) -> list[Row]:
+    """Return objectives with the ``owner`` of their worst subject."""
+    return [{**one, "owner": shown((one["subjects"] or [{}])[0])} for one in objectives]
+
+
+def with_rows(value: Any, change: Callable[[dict[str, Any]], Row | None]) -> Any:
+    """Return the facts with changed rows about topics, clients and groups.
+
+    Args:
+        value: The facts or a part of them, which stays as it is.
+        change: The new row; None: the row is left out.
+    """
+    if isinstance(value, dict):
+        return {key: with_rows(part, change) for key, part in value.items()}
+    if not isinstance(value, list) or not value or not isinstance(value[0], dict):
+        return value
+    if not set(NAMES.values()) & value[0].keys():
+        return [with_rows(part, change) for part in value]
+    return [row for one in value if (row := change(one)) is not None]

@@ -1,33 +1,40 @@
-"""Attainment per objective and subject over a period, with bounds.
+"""Attainment per objective and subject over a period, with bounds, and its publication in gold/sla.
 
 Expected time follows from the calendar and gold/subjects, not from reports. See ``sla_statement``
-for the figures, and docs/objectives.md for their meaning.
+for the figures, and docs/objectives.md for their meaning. A changed figure is published again under
+the next number. Earlier statements remain.
 """
 
 import datetime as dt
+import json
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from heapq import nlargest
 from typing import Any, Final, NamedTuple
 
+import pyarrow as pa
+
 from lakehouse import tables
-from lakehouse.core import display
+from lakehouse.core import display, periods
 from lakehouse.core.error_budget_window import ISO_WEEK
 from lakehouse.core.objective import Objective, Slices
 from lakehouse.core.periods import Period, instant, micros
 from lakehouse.core.spans import without
-from lakehouse.core.subjects import Subject, with_ends
+from lakehouse.core.subjects import SUBJECT_COLUMNS, Subject, with_ends
 from lakehouse.engines.engine import Engine, ask
-from lakehouse.engines.gold_reader import GoldRows, subjects, window_of
+from lakehouse.engines.gold_reader import GoldRows, Row, subjects, window_of
+from lakehouse.engines.relation import select, text
 from lakehouse.errors import ObjectiveError
-from lakehouse.slo import levels, timeslices
+from lakehouse.kernel import arrow_types
+from lakehouse.rollup import lease, table_schemas
+from lakehouse.slo import levels, sli_query
 from lakehouse.slo.burn_rate import LENGTHS_US, PAIRS, Pair, burnt_us, least_us
-from lakehouse.slo.calendar.maintenance import Maintenance, of
-from lakehouse.slo.calendar.report_calendar import Correction
 from lakehouse.slo.levels import with_clusters
-from lakehouse.slo.sla_statement import Key, Lifetime, Query, SliKey, Statement, build, build_all
+from lakehouse.slo.report_calendar import Correction, Maintenance, excluded_of
+from lakehouse.slo.sla_statement import Statement, build, build_all
+from lakehouse.slo.sli_query import Key, Lifetime, Query, SliKey
 from lakehouse.slo.sums import SliRows, left_by_hour
 
 _MOST_HISTORIES: Final = 20
@@ -150,7 +157,7 @@ class _Reader:
     def _check_slices(self, objective: Objective) -> None:
         cut, size_us = objective.slices, self.gold.window_us
         is_short = cut and objective.events and cut.length_us < size_us
-        if cut and (is_short or not timeslices.fits(cut, size_us)):
+        if cut and (is_short or not sli_query.fits(cut, size_us)):
             raise ObjectiveError(
                 f"objective {objective.name}: slices of {cut.length_us // 1_000_000} s do not fit "
                 f"gold's windows of {size_us // 1_000_000} s; write a multiple"
@@ -213,10 +220,10 @@ class _Reader:
         """
         groups: defaultdict[tuple[int, ...], list[Statement]] = defaultdict(list)
         for one in statements:
-            groups[tuple(map(id, of(excluded, one.objective.name)))].append(one)
+            groups[tuple(map(id, excluded_of(excluded, one.objective.name)))].append(one)
         changed: dict[SliKey, Statement] = {}
         for group in groups.values():
-            for one, *found in self._outside(group, of(excluded, group[0].objective.name)):
+            for one, *found in self._outside(group, excluded_of(excluded, group[0].objective.name)):
                 values: dict[str, Any] = dict(zip(fields, found, strict=True))
                 changed[one.key] = replace(one, **values)
         return [changed.get(one.key, one) for one in statements]
@@ -290,3 +297,88 @@ def lifetimes(known: Sequence[Subject], until_us: int) -> list[Lifetime]:
 
 def _identity(subject: Subject) -> tuple[str, str, Key]:
     return (subject.cluster, subject.kind, subject.key)
+
+
+_FIGURES: Final = ("corrections", *tables.SLA_FIGURES, *tables.SLA_AGREED)
+_KEY: Final = (
+    "period_kind", "period_start", "period_end", "cluster", "objective", *SUBJECT_COLUMNS,
+    "partition_id",
+)  # fmt: skip
+
+
+def publish(
+    engine: Engine, statements: Sequence[Statement], period: periods.Period,
+    restated: list[Statement] | None = None, time_zone: str | None = None,
+) -> list[Statement]:  # fmt: skip
+    """Append new and changed statements to gold/sla, and return them.
+
+    Args:
+        engine: Writes gold.
+        statements: Statements, each on its own period, or on ``period`` if it lacks one.
+        period: The period of the report.
+        restated: Receives the statements that were published with other figures before.
+        time_zone: Name of the time zone of the period.
+
+    Raises:
+        LeaseHeldError: A rollup or another publication is running.
+    """
+    with lease.hold(engine, lease.USUAL) as held:
+        last = _last_published(engine, {one.period or period for one in statements})
+        changed, rows = [], []
+        for statement in statements:
+            row = _row(statement, statement.period or period) | {"time_zone": time_zone}
+            before, figures = last.get(_values(row, _KEY)), _values(row, _FIGURES)
+            if before is None or _values(before, _FIGURES) != figures:
+                changed.append(statement)
+                if before is not None and restated is not None:
+                    restated.append(statement)
+                rows.append(row | {"statement": before["statement"] + 1 if before else 1})
+        if rows:
+            held.check()
+            detail = engine.detail(tables.SLA)
+            if table_schemas.is_outdated(engine.lake, tables.SLA, detail):  # an earlier version's
+                table_schemas.prepare(engine, tables.SLA)
+            table = pa.Table.from_pylist(rows, arrow_types.of_table(tables.SLA))
+            engine.write(tables.SLA, table)
+    return changed
+
+
+def _last_published(engine: Engine, wanted: Iterable[periods.Period]) -> dict[tuple[Any, ...], Row]:
+    """Return the last row of each key."""
+    conditions = (
+        f"(r.period_kind = {text(period.grain)} "
+        f"AND r.period_start = {periods.micros(period.start)} "
+        f"AND r.period_end = {periods.micros(period.end)})"
+        for period in wanted
+    )
+    where = " OR ".join(conditions) or "false"
+    sql = f"SELECT r.* FROM {{rows}} r WHERE {where} ORDER BY r.statement"
+    rows = engine.collect(select(sql, rows=engine.rows(tables.SLA))).to_pylist()
+    return {_values(row, _KEY): row for row in rows}
+
+
+def _values(row: Row, names: Iterable[str]) -> tuple[Any, ...]:
+    return tuple(row.get(name) for name in names)  # older tables lack some columns
+
+
+def _row(statement: Statement, period: periods.Period) -> Row:
+    policy, corrections = statement.objective.unknown, statement.corrections
+    agreed = statement.agreed  # none without a correction
+    middle = period.start + (period.end - period.start) / 2  # its Monday may start on a Sunday, UTC
+    year = middle.isocalendar().year if period.grain == periods.WEEK else period.start.year
+    return {
+        "period_kind": period.grain,
+        "period_year": str(year),
+        "cluster": statement.subject.cluster,
+        "period_start": periods.micros(period.start),
+        "period_end": periods.micros(period.end),
+        "stated_at": periods.micros(dt.datetime.now(dt.UTC)),
+        "objective": statement.objective.name,
+        **dict(zip(SUBJECT_COLUMNS, statement.subject.key, strict=True)),
+        "partition_id": statement.subject.partition,
+        "target": statement.objective.target,
+        "unknown_as": None if policy == "interval" else policy,
+        "corrections": json.dumps([one.to_json() for one in corrections]) if corrections else None,
+        **statement.figures(),
+        **{name: getattr(agreed, name.removeprefix("agreed_"), None) for name in tables.SLA_AGREED},
+    }

@@ -31,8 +31,9 @@ from lakehouse.core.periods import Period, micros
 from lakehouse.core.subjects import Subject
 from lakehouse.engines.gold_reader import GoldRows, Row, before_window, summed
 from lakehouse.engines.relation import Relation, is_one_of, select
-from lakehouse.slo.calendar.maintenance import BEFORE, Exclusions, Maintenance, of
+from lakehouse.slo.report_calendar import Maintenance, excluded_of
 from lakehouse.slo.sla_statement import Statement, Times
+from lakehouse.slo.sli_query import BEFORE, Exclusions
 from lakehouse.tables import Table
 
 T = TypeVar("T")
@@ -170,7 +171,7 @@ def split(
         all_time = _TopicRows(gold, group, period)
         outside = replace(all_time, excluded=excluded)
         names = {topic.objective.name for topic in group}
-        apart = {name: replace(all_time, excluded=of(corrections, name)) for name in names}
+        apart = {name: replace(all_time, excluded=excluded_of(corrections, name)) for name in names}
         result += (
             replace(
                 all_time.statement(topic, number),

@@ -11,26 +11,18 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Final, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 from lakehouse.core.metrics import COVERAGE
-from lakehouse.core.objective import Events, Objective, Slices
+from lakehouse.core.objective import Objective
 from lakehouse.core.periods import Period, iso, micros
-from lakehouse.core.spans import Span, overlap
+from lakehouse.core.spans import Span
 from lakehouse.core.subjects import Subject
-from lakehouse.slo import timeslices
 from lakehouse.slo.burn_rate import PAIRS, Alert, Rate
-from lakehouse.slo.calendar.maintenance import Maintenance
-from lakehouse.slo.calendar.report_calendar import Correction
+from lakehouse.slo.report_calendar import Correction, Maintenance
+from lakehouse.slo.sli_query import PERIOD, Key, Lifetime, Query, SliKey
 from lakehouse.tables import SLA_FIGURES
-
-Key = tuple[str | None, ...]
-SliKey = tuple[str, str, Key]
-"""Cluster, objective and subject."""
-
-PERIOD: Final = "period"
-"""The name of the range that is the whole period."""
 
 
 class Times(NamedTuple):
@@ -66,65 +58,6 @@ class Counts(NamedTuple):
             return Times()
         bad = min(seen, round(seen * (self.total - self.good) / self.total))
         return Times(seen - bad, bad, bad, bad)
-
-
-class Lifetime(NamedTuple):
-    """A subject and its active periods."""
-
-    subject: Subject
-    spans: Sequence[Span]
-    has_ended: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Query:
-    """Objectives whose times are sums of the same rows over the same period.
-
-    Attributes:
-        objectives: Objectives with the same slices. An objective on events has its own query.
-        period: Whole windows.
-        window_us: Finest grain of gold.
-        lengths: Further ranges that end at ``until_us``, microseconds by name.
-        until_us: An edge of windows.
-        ahead_us: Rest of an objective's window after the present, by the objective's name.
-    """
-
-    objectives: tuple[Objective, ...]
-    period: Period
-    window_us: int
-    lengths: Mapping[str, int] = field(default_factory=dict)
-    until_us: int = 0
-    ahead_us: Mapping[str, int] = field(default_factory=dict)
-
-    @property
-    def slices(self) -> Slices | None:
-        """The slices of its objectives."""
-        return self.objectives[0].slices
-
-    @property
-    def events(self) -> Events | None:
-        """The events that are counted."""
-        return self.objectives[0].events
-
-    @property
-    def ranges(self) -> dict[str, Span]:
-        """The period, and the lengths that are made of whole windows or slices; microseconds."""
-        whole, size = self.period.span, self.unit_us
-        until = whole[0] + (self.until_us - whole[0]) // size * size
-        fitting = {name: length for name, length in self.lengths.items() if length % size == 0}
-        return {PERIOD: whole, **{name: (until - us, until) for name, us in fitting.items()}}
-
-    @property
-    def unit_us(self) -> int:
-        """Length of the rows that are judged: a window, or a slice."""
-        return timeslices.unit_us(self.slices, self.window_us) if self.slices else self.window_us
-
-    def expected_us(self, within: Span, spans: Sequence[Span]) -> int:
-        """Return the time of a range in which a subject existed, in whole slices if any."""
-        clipped = [common for span in spans if (common := overlap(span, within))]
-        if self.slices is None:
-            return sum(end - start for start, end in clipped)
-        return timeslices.expected_us(self.slices, self.window_us, within[0], clipped)
 
 
 def verdict_between(low: float, high: float, target: float) -> str:

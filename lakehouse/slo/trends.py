@@ -21,7 +21,8 @@ from lakehouse.core.periods import Period, micros, week_of
 from lakehouse.core.subjects import Subject
 from lakehouse.engines.gold_reader import GoldRows
 from lakehouse.slo import attainment
-from lakehouse.slo.sla_statement import Key, Statement
+from lakehouse.slo.sla_statement import Statement
+from lakehouse.slo.sli_query import Key
 
 WEEKS: Final = 13
 """The number of weeks of a trend, with the week of the report: a quarter."""

@@ -20,8 +20,8 @@ from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.engines.spark_engine import SparkEngine
 from lakehouse.ops import export
 from lakehouse.slo import attainment
-from lakehouse.slo.calendar.report_calendar import Correction
 from lakehouse.slo.openslo import objective_files
+from lakehouse.slo.report_calendar import Correction
 from tests.everywhere import small_fleet
 from tests.everywhere.gold_rows import rows
 

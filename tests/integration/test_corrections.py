@@ -18,8 +18,7 @@ from lakehouse import tables
 from lakehouse.cli.main import main
 from lakehouse.core.periods import instant, iso
 from lakehouse.report.facts.build import facts
-from lakehouse.slo.calendar.maintenance import Maintenance
-from lakehouse.slo.calendar.report_calendar import Calendar, Correction
+from lakehouse.slo.report_calendar import Calendar, Correction, Maintenance
 from tests import gold_builder
 from tests.integration import test_objectives
 from tests.integration.test_objectives import (

@@ -19,7 +19,7 @@ from lakehouse.core.lake import Lake
 from lakehouse.core.objective import Events, Objective, Slices
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.slo import attainment
-from lakehouse.slo.calendar.maintenance import Maintenance
+from lakehouse.slo.report_calendar import Maintenance
 from tests import gold_builder
 
 if TYPE_CHECKING:

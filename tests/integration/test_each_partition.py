@@ -19,9 +19,9 @@ from lakehouse.explain.story import explain
 from lakehouse.report.facts import build as reports
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.objectives import verdicts
-from lakehouse.slo import attainment, published
-from lakehouse.slo.calendar.maintenance import Maintenance
+from lakehouse.slo import attainment
 from lakehouse.slo.openslo import objective_files
+from lakehouse.slo.report_calendar import Maintenance
 from tests import rollups
 from tests.lake_builder import Batch
 
@@ -222,8 +222,8 @@ def test_together_each_weighs_the_same(engine: Engine):
 
 def test_partition_results_are_published_once_each(engine: Engine):
     found = list(stated(engine).values())
-    assert len(published.publish(engine, found, WHOLE)) == 4
-    assert published.publish(engine, found, WHOLE) == []
+    assert len(attainment.publish(engine, found, WHOLE)) == 4
+    assert attainment.publish(engine, found, WHOLE) == []
     rows = engine.collect(engine.rows(tables.SLA)).to_pylist()
     assert {(row["topic"], row["partition_id"]): row["bad_us"] // SECOND for row in rows} == {
         ("t", 0): 120, ("t", 1): 0, ("t", 2): 10, ("t", 3): 0,

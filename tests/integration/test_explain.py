@@ -22,7 +22,7 @@ from lakehouse.errors import SubjectError
 from lakehouse.explain.story import explain
 from lakehouse.explain.terminal import view
 from lakehouse.report.facts.build import facts
-from lakehouse.report.facts.owners.owner_accounts import add_owners
+from lakehouse.report.facts.by_owner import add_owners
 from lakehouse.report.owners import Owner, Owners, Rule, pattern
 from lakehouse.report.summary import lines
 from lakehouse.report.summary.summarize import summarize

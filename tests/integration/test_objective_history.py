@@ -16,8 +16,8 @@ from lakehouse.core.periods import Period, instant, micros
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.report.facts import report_json
 from lakehouse.report.facts.build import facts
-from lakehouse.slo import attainment, published
-from lakehouse.slo.calendar.report_calendar import Calendar
+from lakehouse.slo import attainment
+from lakehouse.slo.report_calendar import Calendar
 from tests import gold_builder
 from tests.integration.test_objectives import (
     END,
@@ -137,7 +137,7 @@ def test_weeks_before_are_sums_of_their_own_hours(gold: Engine) -> None:
 def test_only_published_weeks_are_known_of_other_windows(gold: Engine) -> None:
     rolling = named(told(gold, [ROLLING]), "rolling")["history"]
     assert [one["verdict"] for one in rolling[:-1]] == ["no_data"] * 7
-    published.publish(gold, statements(gold, ROLLING, BEFORE), BEFORE)
+    attainment.publish(gold, statements(gold, ROLLING, BEFORE), BEFORE)
     row = named(told(gold, [ROLLING]), "rolling")
     before = row["history"][-2]
     assert before["verdict"] in ("missed", "uncertain", "met")
@@ -147,12 +147,12 @@ def test_only_published_weeks_are_known_of_other_windows(gold: Engine) -> None:
 
 def test_published_week_counts_and_shows_late_data(gold: Engine) -> None:
     found = statements(gold, PLAIN, BEFORE)
-    published.publish(gold, found, BEFORE)
+    attainment.publish(gold, found, BEFORE)
     same = named(told(gold, [PLAIN]), "plain")["history"]
     assert not any(one["restated"] for one in same)
     (old,) = [one for one in found if one.subject.topic == "old"]
     other = old.times._replace(good_us=old.times.good_us + 60, bad_us=old.times.bad_us - 60)
-    published.publish(gold, [replace(old, times=other)], BEFORE)
+    attainment.publish(gold, [replace(old, times=other)], BEFORE)
     row = named(told(gold, [PLAIN]), "plain")["history"][-2]
     assert (row["restated"], row["bad_us"]) == (True, other.bad_us)
     assert row["subjects"] == len(found)

@@ -29,10 +29,9 @@ from lakehouse.engines.gold_reader import GoldRows
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.errors import ObjectiveError
 from lakehouse.report.facts.build import facts
-from lakehouse.slo import attainment, levels, published
+from lakehouse.slo import attainment, levels
 from lakehouse.slo.burn_rate import PAIRS, BadWindow, burnt_us
-from lakehouse.slo.calendar.maintenance import Maintenance
-from lakehouse.slo.calendar.report_calendar import Calendar
+from lakehouse.slo.report_calendar import Calendar, Maintenance
 from lakehouse.slo.sla_statement import Statement, Times
 from tests import gold_builder
 
@@ -322,7 +321,7 @@ def test_statements_of_other_windows_are_published_once(engine: Engine):
     options = attainment.Options(own_windows=True)
     for wanted in (9, 0):
         found = attainment.read(engine, [PLAIN, ROLLING, MONTH], WEEK, LATE, options=options)
-        assert len(published.publish(engine, found, WEEK)) == wanted
+        assert len(attainment.publish(engine, found, WEEK)) == wanted
     rows = engine.collect(engine.rows(tables.SLA))
     assert set(rows["period_kind"].to_pylist()) == {"1w", "28d", "1M"}
 
@@ -336,7 +335,7 @@ def test_older_gold_gets_missing_columns(tmp_path: Path):
     topic = Subject("c", "topic", "t", None, None, None, None, START, END)
     one = Statement(PLAIN, topic, 7 * DAY, Times(7 * DAY), WEEK)
     engine = LocalEngine(place)
-    assert published.publish(engine, [one], WEEK) == [one]
+    assert attainment.publish(engine, [one], WEEK) == [one]
     (row,) = engine.collect(engine.rows(tables.SLA)).to_pylist()
     assert (row["topic"], row["unknown_as"], row["verdict"]) == ("t", None, "met")
     assert (row["corrections"], row["agreed_verdict"]) == (None, None)
@@ -346,7 +345,7 @@ def test_a_verdict_by_policy_is_published_as_such(engine: Engine):
     policy = replace(PLAIN, unknown="exclude", target=0.9999)
     found = attainment.read(engine, [policy], WEEK, LATE)
     assert {one.verdict for one in found} == {"missed", "no_data"}
-    published.publish(engine, found, WEEK)
+    attainment.publish(engine, found, WEEK)
     rows = engine.collect(engine.rows(tables.SLA)).to_pylist()
     stated = {row["unknown_as"]: row["unknown_us"] for row in rows if row["topic"] == "old"}
     assert stated["exclude"] == next(one for one in found if one.subject.topic == "old").unknown_us

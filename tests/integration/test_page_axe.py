@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from lakehouse.report.page import clusters_summary, pdf
+from lakehouse.report.page import pdf
+from lakehouse.report.page.page import clusters, clusters_page
 from tests import axe, sample_facts
 from tests.integration.test_page_browser import PAGES, POLICY, Browser, read_title
 
@@ -21,10 +22,8 @@ RULES = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"
 SCHEMES = {"dark": 0, "light": 1}
 PAGES_HERE = {
     **PAGES,
-    "summary": lambda: clusters_summary.render(
-        clusters_summary.clusters(
-            [sample_facts.demo(), sample_facts.quiet_week() | {"cluster": "b"}]
-        ),
+    "summary": lambda: clusters_page(
+        clusters([sample_facts.demo(), sample_facts.quiet_week() | {"cluster": "b"}]),
         {"b": "b.html"},
     ),
 }

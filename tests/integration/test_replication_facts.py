@@ -12,7 +12,7 @@ from lakehouse.core.subjects import Subject
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.report.facts.fields import Bounds
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.facts.sections.replication import Topic, replication
+from lakehouse.report.facts.sections.replication_and_risks import Topic, replication
 from lakehouse.slo.openslo import objective_files
 from lakehouse.slo.sla_statement import Statement, Times
 from tests import gold_builder

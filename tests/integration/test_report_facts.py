@@ -20,9 +20,9 @@ from lakehouse.errors import PeriodError
 from lakehouse.explain.story import explain
 from lakehouse.report.facts import build as reports
 from lakehouse.report.facts.gold import Gold
-from lakehouse.slo import attainment, published
-from lakehouse.slo.calendar.report_calendar import Calendar, parse_business_hours
+from lakehouse.slo import attainment
 from lakehouse.slo.openslo import objective_files
+from lakehouse.slo.report_calendar import Calendar, parse_business_hours
 from tests import rollups
 from tests.lake_builder import Batch, micros
 
@@ -196,13 +196,13 @@ def test_revised_figure_is_next_to_the_published_one(root: Path):
         dataclasses.replace(one, times=one.times._replace(bad_us=1)) if one.subject.topic else one
         for one in found
     ]
-    published.publish(engine, older, period)
+    attainment.publish(engine, older, period)
     told = reports.facts(engine, wanted, period, cluster="cluster-a")
     restated = {row["objective"]: row for row in told["restated"] if row["topic"] == "t"}
     assert restated["min-isr"]["before"]["bad_us"] == 1
     assert restated["min-isr"]["now"]["bad_us"] == 60 * SECOND
     assert all(row["topic"] == "t" for row in told["restated"])
-    published.publish(engine, found, period)
+    attainment.publish(engine, found, period)
     again = reports.facts(engine, wanted, period, cluster="cluster-a")
     (row,) = [one for one in again["restated"] if one["objective"] == "min-isr"]
     assert (row["before"]["bad_us"], row["before"]["statement"]) == (1, 1), "the old one stays"

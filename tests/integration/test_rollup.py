@@ -26,7 +26,7 @@ from lakehouse.errors import TableNotFoundError, TableSchemaError
 from lakehouse.report.facts import build as reports
 from lakehouse.rollup.run import Outcome, rollup
 from lakehouse.rollup.verify import verify
-from lakehouse.slo import attainment, published
+from lakehouse.slo import attainment
 from lakehouse.slo.openslo import objective_files
 from tests import rollups
 from tests.lake_builder import CLUSTER, Batch, micros
@@ -153,8 +153,8 @@ def test_spark_in_steps_makes_same_tables_and_publishes_once(
     assert all(wanted[name] for name in wanted if name != "rejected")
     engine, period = SparkEngine(spark, lakes.at(str(tmp_path))), periods.week("2026-W47")
     statements = attainment.read(engine, objective_files.load(), period, micros(2 * DAY))
-    assert published.publish(engine, statements, period)
-    assert published.publish(engine, statements, period) == []
+    assert attainment.publish(engine, statements, period)
+    assert attainment.publish(engine, statements, period) == []
 
 
 @pytest.mark.parametrize(
@@ -293,7 +293,7 @@ def two_steps(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         for _ in range(2):
             engine = LocalEngine(lakes.at(str(root)))
             statements = attainment.read(engine, objective_files.load(), period, now)
-            steps["published"].append(published.publish(engine, statements, period))
+            steps["published"].append(attainment.publish(engine, statements, period))
     steps["sla"] = rows(root, tables.SLA, objective="min-isr")
     return steps
 

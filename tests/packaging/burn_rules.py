@@ -28,7 +28,7 @@ from lakehouse.core.metrics import known
 from lakehouse.core.periods import Period
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.rollup.run import rollup
-from lakehouse.slo import attainment, prometheus_rules
+from lakehouse.slo import attainment, burn_rate
 from lakehouse.slo.openslo import objective_files
 from lakehouse.tables.exposed_metrics import METRIC_KNOWN, UNSHOWN_SERIES, live_name
 from tests import rollups
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from lakehouse.core.objective import Objective
 
-STEP: Final = prometheus_rules.EVERY_SECONDS
+STEP: Final = burn_rate.EVERY_SECONDS
 WINDOW: Final = 300
 HOURS: Final = 5 * 3600
 MINUTE: Final = 60
@@ -177,7 +177,7 @@ def played(
     folder: Path, series: list[dict[str, str]], *tests: dict[str, Any], of: Any = None
 ) -> None:
     """Let ``promtool`` play the rules; it says what is otherwise than a test has it."""
-    (folder / "rules.yaml").write_text(prometheus_rules.to_yaml(of or objectives(), known()))
+    (folder / "rules.yaml").write_text(burn_rate.to_yaml(of or objectives(), known()))
     file = folder / "test.yaml"
     file.write_text(yaml.safe_dump({
         "rule_files": ["rules.yaml"], "evaluation_interval": f"{STEP}s",
@@ -331,7 +331,7 @@ def test_a_real_prometheus_reads_every_name_and_rings(tmp_path: Path) -> None:
     stats.registry.register(live)
     (usual,) = (one for one in objective_files.load() if one.name == "produce-throttling")
     never = dataclasses.replace(usual, target=0.9999, match={"client_id": (f"*{ODD[:4]}*",)})
-    text = prometheus_rules.to_yaml([never], known()).replace("15s", "1s").replace("1m", "1s")
+    text = burn_rate.to_yaml([never], known()).replace("15s", "1s").replace("1m", "1s")
     (tmp_path / "rules.yaml").write_text(text)
     health = HealthServer("127.0.0.1", 0, stats)
     (tmp_path / "prometheus.yaml").write_text(yaml.safe_dump({

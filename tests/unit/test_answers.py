@@ -22,7 +22,7 @@ from lakehouse.report import evidence
 from lakehouse.report.csv_files import files
 from lakehouse.report.facts.report_record import QUESTIONS, metrics_of, question, with_answers
 from lakehouse.report.figures import group_totals
-from lakehouse.report.tables import availability, groups, requests, storage
+from lakehouse.report.tables import availability, groups_and_risks, requests, storage
 from lakehouse.report.tables.section import details
 from tests import sample_facts
 from tests.sample_facts import MINUTE, SECOND, WEEK, Facts, exactly
@@ -418,8 +418,8 @@ STATED: Final = {
     "min-isr": (availability.AVAILABILITY, availability.TOPICS, "unavailable_any_us"),
     "throttling": (requests.THROTTLING, requests.CLIENTS, "throttled_us"),
     "tier-lag": (storage.TIERED, storage.TOPICS, "copy.lagging_us"),
-    "lost": (groups.LOSS, groups.GROUPS_WITH_LOSS, "offsets_high"),
-    "lag": (groups.LAG, groups.GROUPS_BEHIND, "behind_us"),
+    "lost": (groups_and_risks.LOSS, groups_and_risks.GROUPS_WITH_LOSS, "offsets_high"),
+    "lag": (groups_and_risks.LAG, groups_and_risks.GROUPS_BEHIND, "behind_us"),
     "remote-reads": (storage.TIERED, storage.READ, "bytes"),
 }  # fmt: skip
 """The section, the table and the figure of each question whose subjects are counted."""

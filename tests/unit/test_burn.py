@@ -8,7 +8,8 @@ from lakehouse.core import periods
 from lakehouse.core.objective import Objective, Slices
 from lakehouse.core.subjects import Subject
 from lakehouse.slo.burn_rate import LENGTHS_US, PAIRS, Alert, Rate
-from lakehouse.slo.sla_statement import PERIOD, Lifetime, Query, Statement, Sums, Times, build
+from lakehouse.slo.sla_statement import Statement, Sums, Times, build
+from lakehouse.slo.sli_query import PERIOD, Lifetime, Query
 
 MINUTE = 60_000_000
 HOUR = 60 * MINUTE

@@ -11,11 +11,11 @@ from hypothesis import given, strategies as st
 
 from lakehouse.core import display, periods
 from lakehouse.errors import PeriodError
-from lakehouse.report.charts.svg import ticks_of
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.objectives.verdicts import outside
 from lakehouse.report.facts.sections.timelines import window_seconds
-from lakehouse.slo.calendar.report_calendar import parse_business_hours
+from lakehouse.report.page.svg import ticks_of
+from lakehouse.slo.report_calendar import parse_business_hours
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

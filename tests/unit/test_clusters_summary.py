@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from lakehouse.cli.main import main
 from lakehouse.cli.options import file_stem
-from lakehouse.report.page.clusters_summary import clusters, headline, render, to_json
+from lakehouse.report.page.page import clusters, clusters_headline, clusters_json, clusters_page
 from tests import sample_facts
 from tests.page_reader import read
 
@@ -44,17 +44,18 @@ def run(*arguments: str) -> Result:
 def test_the_worst_cluster_comes_first():
     found = clusters(fleet())
     assert [one.status for one in found] == ["missed", "no_data", "met"]
-    assert headline(found).replace("\u00a0", " ") == "1 of 3 clusters missed objectives"
+    assert clusters_headline(found).replace("\u00a0", " ") == "1 of 3 clusters missed objectives"
 
 
 def test_a_fleet_without_a_miss_is_met():
     assert (
-        headline(clusters(fleet()[:1])).replace("\u00a0", " ") == "Every objective of 1 cluster met"
+        clusters_headline(clusters(fleet()[:1])).replace("\u00a0", " ")
+        == "Every objective of 1 cluster met"
     )
 
 
 def test_the_page_has_clusters_by_objectives_and_the_worst_of_each():
-    page = read(render(clusters(fleet()), {"calm": "pages/calm.html"}))
+    page = read(clusters_page(clusters(fleet()), {"calm": "pages/calm.html"}))
     table = page.one("table")
     heads = [one.text for one in table.one("thead").all("th")]
     rows = [[one.text for one in row.children if not isinstance(one, str)]
@@ -73,7 +74,7 @@ def test_the_page_has_clusters_by_objectives_and_the_worst_of_each():
 
 
 def test_the_json_has_a_status_for_each_objective():
-    (first, *_) = to_json(clusters(fleet()))["clusters"]
+    (first, *_) = clusters_json(clusters(fleet()))["clusters"]
     assert first["status"] == "missed"
     assert first["headline"].startswith("2 of 5 objectives missed")
     assert {one["status"] for one in first["objectives"]} >= {"missed", "met"}
@@ -81,7 +82,7 @@ def test_the_json_has_a_status_for_each_objective():
 
 
 def test_a_page_of_hostile_clusters_needs_nothing_but_itself():
-    page = read(render(clusters([sample_facts.hostile()]), {}))
+    page = read(clusters_page(clusters([sample_facts.hostile()]), {}))
     assert len(list(page.all("script"))) == len(list(page.all("style"))) == 1
     for node in page.all():
         assert not [key for key in node.attributes if key.startswith("on") or key == "style"]

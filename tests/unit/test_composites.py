@@ -13,10 +13,9 @@ from hypothesis import given, strategies as st
 
 from lakehouse.cli.main import main
 from lakehouse.errors import ObjectiveError
+from lakehouse.report.facts.by_owner import add_owners, of_team
 from lakehouse.report.facts.fields import to_json
-from lakehouse.report.facts.objectives.composites import composites
-from lakehouse.report.facts.owners.one_team import of_team
-from lakehouse.report.facts.owners.owner_accounts import add_owners
+from lakehouse.report.facts.objectives.verdicts import composites
 from lakehouse.report.page.page import render
 from lakehouse.slo.openslo import objective_files
 from lakehouse.slo.openslo.objective_files import read

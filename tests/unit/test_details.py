@@ -14,14 +14,13 @@ from hypothesis import given, strategies as st
 
 from lakehouse.core import display
 from lakehouse.report import csv_files, tables
-from lakehouse.report.evidence import Question, Rows
 from lakehouse.report.facts import fields
-from lakehouse.report.facts.fields import Bounds
-from lakehouse.report.facts.owners.owner_accounts import add_owners
+from lakehouse.report.facts.by_owner import add_owners
+from lakehouse.report.facts.fields import Bounds, Question, Rows
 from lakehouse.report.facts.report_record import Report
 from lakehouse.report.figures import length
 from lakehouse.report.resources import templates
-from lakehouse.report.tables import contents
+from lakehouse.report.tables import table_spec
 from lakehouse.report.tables.section import details, sections
 from lakehouse.report.tables.table_spec import MOST, Cell, Column, Listing, TableSpec
 from tests import sample_facts
@@ -96,7 +95,7 @@ class Shop(NamedTuple):
 
 
 def test_table_with_wrong_key_fails_at_import() -> None:
-    columns = (Column("Name", contents.name("nmae")),)
+    columns = (Column("Name", table_spec.name("nmae")),)
     with pytest.raises(TypeError, match="Shop does not have the key 'nmae'"):
         TableSpec(Rows(Shop, "shops"), "Shops", "shop", columns)
 
@@ -365,7 +364,7 @@ def test_wide_bounds_are_text_and_close_ones_a_tooltip(value: int, below: int, a
     low, high = max(0, value - below), value + above
     keys = ("us", "low_us", "high_us")
     row = dict(zip(keys, (value, low, high), strict=True))
-    cell = contents.bounded(row, keys, length)
+    cell = table_spec.bounded(row, keys, length)
     is_wide = value - low > 0.05 * value or high - value > 0.05 * value
     assert bool(cell.bounds) == is_wide
     assert bool(cell.title) == (not is_wide and low != high)
@@ -386,14 +385,14 @@ def test_figure_not_known_zero_and_bounded_differ(
 ) -> None:
     keys = ("us", "low_us", "high_us")
     us = [None if one is None else one * SECOND for one in figure]
-    cell = contents.bounded(dict(zip(keys, us, strict=True)), keys, length)
+    cell = table_spec.bounded(dict(zip(keys, us, strict=True)), keys, length)
     assert "".join(map(str, cell.text)) == shown
 
 
 def test_alike_bounds_have_one_figure() -> None:
     row = bounded("throttled", 60 * SECOND, 20 * SECOND, 100 * SECOND)
     keys = ("throttled_us", "throttled_low_us", "throttled_high_us")
-    assert contents.bounded(row, keys, length).bounds == "±40\u00a0s"
+    assert table_spec.bounded(row, keys, length).bounds == "±40\u00a0s"
 
 
 # The page.

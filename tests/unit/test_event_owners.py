@@ -6,9 +6,8 @@ import json
 from pathlib import Path
 from typing import Any, Final
 
-from lakehouse.report.facts import report_json
-from lakehouse.report.facts.owners import one_team
-from lakehouse.report.facts.owners.owner_accounts import add_owners
+from lakehouse.report.facts import by_owner, report_json
+from lakehouse.report.facts.by_owner import add_owners
 from lakehouse.report.owners import load
 
 GOLDEN: Final = Path(__file__).parents[1] / "golden" / "report.json"
@@ -25,7 +24,7 @@ def facts(tmp_path: Path, team: str = "") -> dict[str, Any]:
     file = tmp_path / "owners.yaml"
     file.write_text(FILE, encoding="utf-8")
     found = add_owners(json.loads(GOLDEN.read_text(encoding="utf-8")), load(file))
-    return one_team.of_team(found, team) if team else found
+    return by_owner.of_team(found, team) if team else found
 
 
 def owners_of(found: dict[str, Any]) -> dict[tuple[str, str], tuple[Any, Any]]:

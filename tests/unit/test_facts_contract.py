@@ -11,9 +11,17 @@ import pytest
 
 from lakehouse.report import csv_files
 from lakehouse.report.facts import report_json
-from lakehouse.report.facts.fields import Bounds, Known, Means, columns, fields_of, keys, nested
+from lakehouse.report.facts.fields import (
+    LABELS,
+    Bounds,
+    Known,
+    Means,
+    columns,
+    fields_of,
+    keys,
+    nested,
+)
 from lakehouse.report.facts.report_record import Report
-from lakehouse.report.owners import LABELS
 from tests.json_schema_check import wrong
 
 GOLDEN = Path(__file__).parents[1] / "golden/report.json"

@@ -6,7 +6,7 @@ from typing import Annotated, Any, NamedTuple
 
 import pytest
 
-from lakehouse.report.facts.fields import NONE, Bounds, Known, Means, figures
+from lakehouse.report.facts.fields import NONE, Bounds, Known, Means
 from lakehouse.report.facts.gold_figures import (
     AnyTime,
     HeldBack,
@@ -18,6 +18,7 @@ from lakehouse.report.facts.gold_figures import (
     Stored,
     Sum,
     Time,
+    figures,
 )
 
 ROWS: dict[str, dict[str, Any]] = {

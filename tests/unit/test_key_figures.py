@@ -9,12 +9,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from lakehouse.core.periods import HOUR_US
+from lakehouse.report.facts.build import MOST_KEY_FIGURES, change_of, with_figures
+from lakehouse.report.facts.by_owner import add_owners, of_team
 from lakehouse.report.facts.fields import Bounds, bounds_json
-from lakehouse.report.facts.key_figures import key_figures
-from lakehouse.report.facts.key_figures.key_figures import MOST, change_of
-from lakehouse.report.facts.owners.one_team import of_team
-from lakehouse.report.facts.owners.owner_accounts import add_owners
-from lakehouse.report.facts.report_record import with_answers
 from tests.unit.test_owners import loaded
 
 if TYPE_CHECKING:
@@ -92,10 +89,6 @@ def facts(**given: Any) -> Facts:
     return copy.deepcopy(made | given)
 
 
-def with_figures(made: Facts) -> Facts:
-    return key_figures.with_figures(made, with_answers)
-
-
 def figure(told: Facts, name: str) -> Facts:
     found: list[Facts] = [one for one in told["key_figures"] if one["name"] == name]
     assert len(found) == 1
@@ -170,7 +163,7 @@ def test_a_quiet_week_after_a_quiet_week_is_the_same() -> None:
         "same",
     )
     assert all(one["state"] == "known" for one in told["key_figures"])
-    assert len(told["key_figures"]) <= MOST
+    assert len(told["key_figures"]) <= MOST_KEY_FIGURES
 
 
 def test_coverage_is_compared_by_its_gap_and_shown_as_share() -> None:

@@ -10,7 +10,8 @@ from lakehouse.core.objective import Objective
 from lakehouse.core.subjects import Subject, expected_us, with_ends
 from lakehouse.errors import ObjectiveError
 from lakehouse.slo.openslo import objective_files
-from lakehouse.slo.sla_statement import Lifetime, Query, Statement, Sums, Times, build_all
+from lakehouse.slo.sla_statement import Statement, Sums, Times, build_all
+from lakehouse.slo.sli_query import Lifetime, Query
 
 SECOND = 1_000_000
 HOUR = 3600 * SECOND

@@ -11,8 +11,8 @@ from lakehouse.core import periods
 from lakehouse.core.spans import without
 from lakehouse.core.subjects import Subject
 from lakehouse.errors import MaintenanceFileError
-from lakehouse.slo.calendar import maintenance
-from lakehouse.slo.calendar.maintenance import Maintenance
+from lakehouse.slo import report_calendar
+from lakehouse.slo.report_calendar import Maintenance
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,7 +41,7 @@ def subject(kind: str, name: str | None, cluster: str = "prod-1") -> Subject:
 
 
 def test_a_file_is_read_in_the_order_of_time(tmp_path: Path):
-    first, second = maintenance.load(written(tmp_path, FILE))
+    first, second = report_calendar.load_maintenance(written(tmp_path, FILE))
     assert (first.reason, first.end_us - first.start_us) == ("restart", 3600 * 1_000_000)
     assert second.end_us - second.start_us == 2 * 3600 * 1_000_000
     assert second.to_json() == {
@@ -52,7 +52,7 @@ def test_a_file_is_read_in_the_order_of_time(tmp_path: Path):
 
 
 def test_it_concerns_those_it_names_else_the_whole_cluster(tmp_path: Path):
-    everybody, some = maintenance.load(written(tmp_path, FILE))
+    everybody, some = report_calendar.load_maintenance(written(tmp_path, FILE))
     assert everybody.concerns(subject("source", "broker-1", "other"))
     assert some.concerns(subject("topic", "orders-eu"))
     assert some.concerns(subject("group", "billing"))
@@ -78,13 +78,13 @@ def test_it_concerns_those_it_names_else_the_whole_cluster(tmp_path: Path):
 def test_what_is_wrong_has_its_place(tmp_path: Path, old: str, new: str, place: str):
     path = written(tmp_path, FILE.replace(old, new, 1))
     with pytest.raises(MaintenanceFileError) as caught:
-        maintenance.load(path)
+        report_calendar.load_maintenance(path)
     assert str(caught.value).startswith(f"{path}:{place}: invalid: ")
 
 
 def test_a_file_that_is_not_there_is_one_line(tmp_path: Path):
     with pytest.raises(MaintenanceFileError, match="No such file"):
-        maintenance.load(tmp_path / "nowhere.yaml")
+        report_calendar.load_maintenance(tmp_path / "nowhere.yaml")
 
 
 def test_only_windows_that_lie_wholly_in_it_are_of_it():

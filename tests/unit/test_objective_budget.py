@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 from lakehouse.core.objective import Events, Objective
 from lakehouse.core.periods import HOUR_US, Period
 from lakehouse.core.subjects import Subject
-from lakehouse.report.facts.objectives.budget import STATUSES, with_budgets
+from lakehouse.report.facts.objectives.statement_rows import STATUSES, with_budgets
 from lakehouse.report.facts.objectives.verdicts import objective as row_of
 from lakehouse.slo.sla_statement import Counts, Statement, Times
 from lakehouse.slo.sums import left_by_hour

@@ -15,7 +15,7 @@ from hypothesis import given, settings, strategies as st
 from lakehouse.cli.main import main
 from lakehouse.core.yaml_nodes import Finding, MalformedError, documents, number, truth
 from lakehouse.errors import ObjectiveError
-from lakehouse.slo.calendar import maintenance, report_calendar
+from lakehouse.slo import report_calendar
 from lakehouse.slo.openslo import objective_files, schema
 from lakehouse.slo.openslo.objective_files import FileObject, read
 
@@ -452,7 +452,7 @@ def test_what_the_docs_show_can_be_done(tmp_path: Path):
     assert [found_in(tmp_path, block)[0].outcome for block in slos] == ["supported"] * 4
     (planned,) = [block for block in blocks if block.startswith("maintenance:")]
     (tmp_path / "planned.yaml").write_text(planned, "utf-8")
-    assert len(maintenance.load(tmp_path / "planned.yaml")) == 1
+    assert len(report_calendar.load_maintenance(tmp_path / "planned.yaml")) == 1
     (agreed,) = [block for block in blocks if block.startswith("corrections:")]
     (tmp_path / "agreed.yaml").write_text(agreed, "utf-8")
     loaded = report_calendar.load_corrections(tmp_path / "agreed.yaml")

@@ -22,8 +22,7 @@ from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.errors import TableNotFoundError
 from lakehouse.report import owners
 from lakehouse.report.facts import build, report_record
-from lakehouse.report.facts.owners.one_team import of_team
-from lakehouse.report.facts.owners.owner_accounts import add_owners
+from lakehouse.report.facts.by_owner import add_owners, of_team
 from lakehouse.report.facts.sections import other_metrics
 from lakehouse.report.page.page import render
 from lakehouse.rollup.plan import Wanted

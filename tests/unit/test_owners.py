@@ -11,8 +11,7 @@ from hypothesis import given, strategies as st
 
 from lakehouse.errors import OwnersError
 from lakehouse.report import owners
-from lakehouse.report.facts.owners.one_team import of_team
-from lakehouse.report.facts.owners.owner_accounts import add_owners
+from lakehouse.report.facts.by_owner import add_owners, of_team
 from lakehouse.report.owners import Owner, Prices
 from lakehouse.report.page.page import render
 from lakehouse.report.summary.summarize import summarize

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from lakehouse.errors import PeriodError
-from lakehouse.report.facts.owners.one_team import of_team
-from lakehouse.report.facts.owners.owner_accounts import add_owners
+from lakehouse.report.facts.by_owner import add_owners, of_team
 from lakehouse.report.page.page import render
 from tests import sample_facts
 from tests.page_reader import Node, read

@@ -10,8 +10,8 @@ import pytest
 
 from lakehouse.core import display
 from lakehouse.core.periods import micros
-from lakehouse.report.charts import budget, lanes, week_lanes
-from lakehouse.report.charts.svg import Axis, ticks_of
+from lakehouse.report.page import svg, week_lanes
+from lakehouse.report.page.svg import Axis, ticks_of
 from lakehouse.report.summary.model import Week
 from tests import page_weeks
 from tests.page_reader import Node, read
@@ -35,7 +35,7 @@ def widths(drawing: Node) -> dict[str, tuple[float, float]]:
 
 
 def test_a_budget_is_grey_up_to_all_of_it_and_red_beyond():
-    parts = widths(drawn(budget.budget_bar(2.38, 2.2, 2.6, "238 %")))
+    parts = widths(drawn(svg.budget_bar(2.38, 2.2, 2.6, "238 %")))
     assert parts["spent"] == pytest.approx((0, 33.33), abs=0.01)
     assert parts["over"] == pytest.approx((33.33, 46), abs=0.01)
     assert parts["perhaps"] == pytest.approx((79.33, 7.33), abs=0.01)
@@ -45,7 +45,7 @@ def test_all_bars_have_the_same_scale_and_never_leave_it():
     numbers = random.Random(44)
     for _ in range(200):
         low, used, high = sorted(numbers.choice((1, 20)) * numbers.random() for _ in range(3))
-        bar = drawn(budget.budget_bar(used, low, high, "used"))
+        bar = drawn(svg.budget_bar(used, low, high, "used"))
         assert {one.attributes["x1"] for one in bar.all("line")} == {"33.33%"}
         parts = widths(bar)
         ends = [start + width for start, width in parts.values()]
@@ -56,14 +56,14 @@ def test_all_bars_have_the_same_scale_and_never_leave_it():
 
 
 def test_a_budget_that_is_not_known_is_hatched_and_never_grey():
-    assert widths(drawn(budget.budget_bar(None, None, None)))["perhaps"] == (0, 100)
-    parts = widths(drawn(budget.budget_bar(None, 0.06, 0.94)))
+    assert widths(drawn(svg.budget_bar(None, None, None)))["perhaps"] == (0, 100)
+    parts = widths(drawn(svg.budget_bar(None, 0.06, 0.94)))
     assert parts["spent"] == pytest.approx((0, 2), abs=0.01)
     assert parts["perhaps"] == pytest.approx((2, 29.33), abs=0.01)
 
 
 def test_what_is_left_of_a_budget_ends_where_the_figures_end():
-    drawing = drawn(budget.burn_down((1.0, 0.5, -0.25), 168))
+    drawing = drawn(svg.burn_down((1.0, 0.5, -0.25), 168))
     positive, negative = (one.attributes["d"] for one in drawing.all("path"))
     assert positive == "M0 15H0V1H1V8H2V15H3V15z"
     assert negative.endswith("H2V18.5H3V15z")
@@ -71,27 +71,27 @@ def test_what_is_left_of_a_budget_ends_where_the_figures_end():
 
 
 def test_a_status_of_a_week_is_a_shape_and_a_word():
-    drawing = drawn(budget.eight_weeks(page_weeks.weeks("m-u")))
+    drawing = drawn(svg.eight_weeks(page_weeks.weeks("m-u")))
     assert drawing.attributes["aria-label"] == "W40 missed, W41 no data, W42 uncertain"
     squares = list(drawing.all("rect"))
     assert [one.attributes["class"] for one in squares] == ["missed", "no_data", "uncertain"]
     assert len(list(drawing.all("path"))) == 1, "only a missed week has a cross"
     assert float(squares[-1].attributes["x"]) == 17 * 7 + 1, "this week is on the right"
-    assert len(list(drawn(budget.eight_weeks(page_weeks.weeks("n" * 12))).all("rect"))) == 8
+    assert len(list(drawn(svg.eight_weeks(page_weeks.weeks("n" * 12))).all("rect"))) == 8
 
 
 def test_a_week_that_is_not_known_is_an_outline_and_not_zero():
-    drawing = drawn(budget.trend((None, 0.0, 2.0, 4.0), "trend"))
+    drawing = drawn(svg.trend((None, 0.0, 2.0, 4.0), "trend"))
     kinds = [one.attributes.get("class") for one in drawing.all("rect")]
     heights = [float(one.attributes["height"]) for one in drawing.all("rect")]
     assert kinds == ["hole", None, None, "now"]
     assert heights[1:] == [1, 13.5, 27]
-    drawn(budget.trend((None, 0.0), "only zero"))
+    drawn(svg.trend((None, 0.0), "only zero"))
 
 
 def test_events_have_their_number_once_a_day_and_stay_apart():
     axis = Axis(page_weeks.bad_week().span)
-    strip = drawn(lanes.strip(page_weeks.EVENTS, (), (), axis, axis.within[1]))
+    strip = drawn(svg.strip(page_weeks.EVENTS, (), (), axis, axis.within[1]))
     numbers = [one.text for one in strip.all("text", class_="num")]
     assert sorted(numbers) == sorted([*"1345", *"67", *"2222222"])
     places = [float(one.attributes["cx"].rstrip("%")) for one in strip.all("circle")]
@@ -105,7 +105,7 @@ def test_many_events_without_a_card_are_drawn_in_bounded_space():
     start = axis.within[0]
     flaps = tuple((start + n * 60_000_000, start + n * 60_000_000 + 1) for n in range(9_000))
     rest = [page_weeks.EVENTS[0]._replace(parts=flaps)] * 5
-    strip = lanes.strip((), rest, (), axis, axis.within[1])
+    strip = svg.strip((), rest, (), axis, axis.within[1])
     assert len(strip) < 100_000
     assert "circle" not in strip
 
@@ -113,7 +113,7 @@ def test_many_events_without_a_card_are_drawn_in_bounded_space():
 def test_time_to_come_is_hatched():
     axis = Axis(page_weeks.bad_week().span)
     to = axis.within[0] + 136 * HOUR
-    strip = drawn(lanes.strip((), (), (), axis, to))
+    strip = drawn(svg.strip((), (), (), axis, to))
     (hatched,) = strip.all("rect", class_="perhaps")
     assert hatched.attributes["x"] == "80.95%"
     assert "to come" in strip.text
@@ -190,7 +190,7 @@ def test_a_longer_period_has_longer_bars():
 def test_lanes_are_one_drawing_with_a_name_and_numbered_bands():
     axis, (found, _) = Axis(page_weeks.bad_week().span), of_facts()
     planned = [(axis.within[0], axis.within[0] + HOUR)]
-    drawing = drawn(lanes.lanes(found, page_weeks.EVENTS, planned, axis, axis.within[1]))
+    drawing = drawn(week_lanes.lanes(found, page_weeks.EVENTS, planned, axis, axis.within[1]))
     assert drawing.attributes["aria-label"].startswith("Unavailable: highest 20")
     numbers = [one.text for one in drawing.all("text", class_="num")]
     assert numbers == ["5", "1", "3", "4", "6", "7"], "event 2 recurs, and is in the strip only"
@@ -210,9 +210,9 @@ def test_text_is_escaped():
     lane = of_facts()[0][0]._replace(name=EVIL, about=EVIL)
     axis = Axis(page_weeks.bad_week().span)
     for markup in (
-        lanes.lanes([lane], (), (), axis, axis.within[1]),
-        budget.budget_bar(1, 1, 1, EVIL),
-        budget.eight_weeks([Week(EVIL, "met")]),
+        week_lanes.lanes([lane], (), (), axis, axis.within[1]),
+        svg.budget_bar(1, 1, 1, EVIL),
+        svg.eight_weeks([Week(EVIL, "met")]),
     ):
         assert "<script" not in markup
         assert not list(read(markup).all("script"))

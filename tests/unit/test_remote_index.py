@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from lakehouse.report.facts.fields import Bounds, Unread, to_json
+from lakehouse.report.facts.fields import Bounds, to_json
+from lakehouse.report.facts.gold_figures import Unread
 from lakehouse.report.facts.sections.remote_reads import (
     INDEXES,
     Cost,

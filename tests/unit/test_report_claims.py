@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from lakehouse.report.send import slack, teams
+from lakehouse.report.send import chats
+from lakehouse.report.summary.lines import summary_text
 from lakehouse.report.summary.summarize import summarize
-from lakehouse.report.terminal import summary_text
 from tests import report_figures, report_statements, summary_facts
 from tests.report_claims import Claims, unlike
 from tests.report_runs import mutated
@@ -42,8 +42,8 @@ def told(facts: dict[str, Any]) -> dict[str, list[Statement]]:
     summary = summarize(facts)
     return {
         "terminal": report_statements.of_terminal(summary_text(summary, terminal=False)),
-        "Slack": report_statements.of_slack(slack.message(summary, None)),
-        "Teams": report_statements.of_teams(teams.message(summary, None)),
+        "Slack": report_statements.of_slack(chats.slack_message(summary, None)),
+        "Teams": report_statements.of_teams(chats.teams_message(summary, None)),
     }
 
 

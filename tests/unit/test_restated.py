@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from lakehouse.report.facts.by_owner import add_owners, of_team
 from lakehouse.report.facts.fields import names_of, to_json
 from lakehouse.report.facts.objectives.verdicts import restated_figures
-from lakehouse.report.facts.owners.one_team import of_team
-from lakehouse.report.facts.owners.owner_accounts import add_owners
 from lakehouse.report.page.page import render
 from lakehouse.tables import SLA_FIGURES
 from tests import sample_facts

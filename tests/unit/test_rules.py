@@ -15,7 +15,7 @@ from hypothesis import example, given, strategies as st
 from lakehouse.cli.main import main
 from lakehouse.core.metrics import known
 from lakehouse.core.objective import Events, Objective, Slices
-from lakehouse.slo import prometheus_rules
+from lakehouse.slo import burn_rate
 from lakehouse.slo.burn_rate import PAIRS
 from lakehouse.slo.openslo import objective_files
 
@@ -32,13 +32,13 @@ def objective(
 
 
 def made(one: Objective) -> list[dict[str, Any]]:
-    groups = yaml.safe_load(prometheus_rules.to_yaml([one], known()))["groups"]
+    groups = yaml.safe_load(burn_rate.to_yaml([one], known()))["groups"]
     return [rule for group in groups for rule in group["rules"]]
 
 
 @pytest.mark.parametrize("one", objective_files.load(), ids=lambda one: one.name)
 def test_there_are_rules_on_all_that_ships(one: Objective) -> None:
-    assert prometheus_rules.why_not(one, known()) is None
+    assert burn_rate.why_not(one, known()) is None
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_there_are_rules_on_all_that_ships(one: Objective) -> None:
     ],
 )  # fmt: skip
 def test_what_metrics_cannot_support_is_said(one: Objective, why: str | None) -> None:
-    assert prometheus_rules.why_not(one, known()) == why
+    assert burn_rate.why_not(one, known()) == why
 
 
 def test_the_limits_are_those_of_the_report() -> None:
@@ -102,7 +102,7 @@ _PATTERNS = st.text("ab.*?[]!^-\\|(é\n", max_size=8)
 def test_a_pattern_means_what_it_means_to_the_report(pattern: str, name: str) -> None:
     """By Python's expressions; tests/packaging asks Prometheus itself."""
     one = objective(match={"topic": (wanted := pattern.lstrip("!"),)})
-    if prometheus_rules.why_not(one, known()) is None:
+    if burn_rate.why_not(one, known()) is None:
         (bad, *_) = made(one)
         text = re.search(r'topic=~("(?:[^"\\]|\\.)*")', bad["expr"], re.DOTALL)
         assert text is not None

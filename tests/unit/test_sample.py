@@ -58,7 +58,7 @@ from lakehouse.sample.cluster import FAMILIES, GROUPS, METRICS, SOURCES, TOPICS
 from lakehouse.sample.incidents import Incident
 from lakehouse.sample.timeline import ABSENT, WINDOW_US, Series as SampleSeries, leader
 from lakehouse.sample.values import SampleValues
-from lakehouse.slo.calendar import maintenance
+from lakehouse.slo import report_calendar
 from lakehouse.slo.openslo import objective_files
 from lakehouse.tables.exposed_metrics import LOST
 from tests import lake_builder
@@ -273,7 +273,7 @@ def test_the_files_beside_a_sample_name_its_topics_and_its_restarts(tmp_path: Pa
     said = owners.load(files.beside(lake).owners)
     assert said.of({"topic": "orders"}).team == "Commerce"
     assert said.of({"user": "billing", "client_id": "invoicing"}).team == "Finance"
-    (planned,) = maintenance.load(files.beside(lake).maintenance)
+    (planned,) = report_calendar.load_maintenance(files.beside(lake).maintenance)
     (span,) = values.sampled(dt.datetime(2026, 11, 9, tzinfo=dt.UTC), 1, 1)
     restarts = [one for one in span.incidents if one.kind == "restarted"]
     assert all(planned.start_us < one.from_us < one.to_us < planned.end_us for one in restarts)

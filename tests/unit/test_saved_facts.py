@@ -14,11 +14,10 @@ import pytest
 from lakehouse.errors import FactsError, LakehouseError
 from lakehouse.report.csv_files import files
 from lakehouse.report.facts import report_json
-from lakehouse.report.page import clusters_summary
-from lakehouse.report.page.page import render
-from lakehouse.report.send import mail, settings, slack, teams
+from lakehouse.report.page import page
+from lakehouse.report.send import chats, mail, settings
+from lakehouse.report.summary.lines import summary_text
 from lakehouse.report.summary.summarize import summarize
-from lakehouse.report.terminal import summary_text
 from lakehouse.tables.typed_settings import WrongSettingError
 from tests import sample_facts
 
@@ -84,15 +83,15 @@ def is_accepted(facts: Any) -> bool:
 
 def show(facts: dict[str, Any]) -> None:
     """Make every output."""
-    render(facts)
+    page.render(facts)
     list(files(facts))
     summary = summarize(facts)
     summary_text(summary)
-    slack.message(summary, None)
-    teams.message(summary, None)
+    chats.slack_message(summary, None)
+    chats.teams_message(summary, None)
     to = settings.Mail("mail.example.org", "r@example.org", ("a@example.org",))
     mail.letter(summary, [], to, dt.datetime.now(dt.UTC))
-    clusters_summary.render(clusters_summary.clusters([facts]), {})
+    page.clusters_page(page.clusters([facts]), {})
 
 
 @pytest.mark.slow

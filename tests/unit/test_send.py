@@ -17,7 +17,7 @@ from lakehouse.report.figures import name
 from lakehouse.report.send import mail, settings
 from lakehouse.report.send.settings import Secret
 from lakehouse.report.summary import lines
-from lakehouse.report.terminal import summary_text
+from lakehouse.report.summary.lines import summary_text
 from tests import sample_facts, summaries
 from tests.page_reader import read
 

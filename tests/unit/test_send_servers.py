@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from lakehouse.errors import SendError
-from lakehouse.report.send import mail, settings, webhook
+from lakehouse.report.send import chats, mail, settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -145,7 +145,7 @@ def post(
 ) -> None:
     monkeypatch.setenv("CHAT", f"http://localhost:{port}/SECRET")
     hook = settings.Webhook(url_variable="CHAT", proxy=proxy, timeout_seconds=seconds)
-    webhook.post({"text": "x"}, hook)
+    chats.post({"text": "x"}, hook)
 
 
 def drip(first: bytes, over: threading.Event) -> Callable[[socket.socket], None]:

@@ -11,7 +11,7 @@ from lakehouse.core import delta_rs
 from lakehouse.errors import LakehouseError
 from lakehouse.report import owners
 from lakehouse.report.send import settings
-from lakehouse.slo.calendar import maintenance, report_calendar
+from lakehouse.slo import report_calendar
 from lakehouse.slo.openslo.objective_files import read
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ READERS: dict[str, Callable[[Path], Any]] = {
     "objectives": objectives,
     "options": delta_rs.storage_options,
     "owners": owners.load,
-    "maintenance": maintenance.load,
+    "maintenance": report_calendar.load_maintenance,
     "corrections": report_calendar.load_corrections,
     "send": settings.load,
     "password": lambda file: settings.Secret("file", str(file)).read("mail"),

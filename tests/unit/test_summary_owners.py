@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lakehouse.report.facts.owners.one_team import of_team
-from lakehouse.report.facts.owners.owner_accounts import add_owners
+from lakehouse.report.facts.by_owner import add_owners, of_team
 from lakehouse.report.owners import load
 from lakehouse.report.summary import lines
 from lakehouse.report.summary.summarize import summarize

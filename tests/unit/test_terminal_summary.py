@@ -9,7 +9,7 @@ import pytest
 from rich.cells import cell_len
 
 from lakehouse.report.summary import lines
-from lakehouse.report.terminal import bar, summary_text
+from lakehouse.report.summary.lines import bar, summary_text
 from tests import summaries
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from lakehouse.core.objective import Slices
-from lakehouse.slo import timeslices
+from lakehouse.slo import sli_query
 
 if TYPE_CHECKING:
-    from lakehouse.slo.timeslices import Judgement
+    from lakehouse.slo.sli_query import Judgement
 
 pytestmark = pytest.mark.slow
 
@@ -95,7 +95,7 @@ def test_the_true_share_of_good_slices_is_within_the_bounds(
     history: str, seconds: int, target: float
 ):
     cut = Slices(seconds * SECOND, target)
-    found = bounds(timeslices.judge(cut, WINDOW), history, cut.length_us)
+    found = bounds(sli_query.judge(cut, WINDOW), history, cut.length_us)
     if found is None:
         assert GOOD not in history
         assert BAD not in history
@@ -109,7 +109,7 @@ def test_the_true_share_of_good_slices_is_within_the_bounds(
 @given(histories())
 def test_the_true_mean_of_slices_is_within_the_bounds(history: str):
     cut = Slices(WINDOW)
-    found = bounds(timeslices.judge(cut, WINDOW), history, WINDOW)
+    found = bounds(sli_query.judge(cut, WINDOW), history, WINDOW)
     if found is not None:
         (own,) = parts(history, WINDOW)
         assert found[0] <= share(own) <= found[1]
@@ -127,19 +127,19 @@ def test_the_true_mean_of_slices_is_within_the_bounds(history: str):
     ],
 )
 def test_a_slice_is_judged_by_what_was_seen_of_it(history: str, wanted: tuple[int, ...]):
-    found = asked(timeslices.judge(Slices(WINDOW, 0.95), WINDOW), row_of(history))
+    found = asked(sli_query.judge(Slices(WINDOW, 0.95), WINDOW), row_of(history))
     assert [one // SECOND for one in found] == list(wanted)
 
 
 def test_edges_are_bounds_of_slices_too():
     row = {"good": 285, "bad": 15, "low": 14, "high": 16, "expected": 300}
     row = {name: seconds * SECOND for name, seconds in row.items()}
-    found = asked(timeslices.judge(Slices(WINDOW, 0.95), WINDOW), row)
+    found = asked(sli_query.judge(Slices(WINDOW, 0.95), WINDOW), row)
     assert [one // SECOND for one in found] == [300, 0, 0, 300]
 
 
 def test_bad_time_within_a_window_may_be_of_one_slice_or_of_several():
-    one = timeslices.judge(Slices(60 * SECOND, 0.9), WINDOW)
+    one = sli_query.judge(Slices(60 * SECOND, 0.9), WINDOW)
     row = row_of("g" * 28 + "bb")  # 20 s bad, and 6 s of each minute are allowed
     assert [us // SECOND for us in asked(one, row)] == [240, 60, 0, 180]
     row = row_of("g" * 24 + "bbbbbb")
@@ -147,7 +147,7 @@ def test_bad_time_within_a_window_may_be_of_one_slice_or_of_several():
 
 
 def test_the_average_counts_every_slice_alike():
-    cut = timeslices.judge(Slices(2 * WINDOW), WINDOW)
+    cut = sli_query.judge(Slices(2 * WINDOW), WINDOW)
     half = {"good": 30, "bad": 30, "low": 30, "high": 30, "expected": 600}
     found = asked(cut, {name: seconds * SECOND for name, seconds in half.items()})
     assert [us // SECOND for us in found] == [300, 300, 30, 570]
@@ -155,7 +155,7 @@ def test_the_average_counts_every_slice_alike():
 
 def test_slices_are_expected_from_the_first_to_the_last_in_which_it_existed():
     def expected(spans: list[tuple[int, int]], cut: Slices) -> int:
-        return timeslices.expected_us(cut, 300, 0, spans)
+        return sli_query.expected_us(cut, 300, 0, spans)
 
     cut = Slices(300, 0.9)
     assert expected([(0, 3000)], cut) == 3000
@@ -169,4 +169,4 @@ def test_slices_are_expected_from_the_first_to_the_last_in_which_it_existed():
 
 @pytest.mark.parametrize(("length", "fit"), [(60, True), (120, False), (300, True), (450, False)])
 def test_slices_fit_windows(length: int, *, fit: bool):
-    assert timeslices.fits(Slices(length, 0.9), 300) is fit
+    assert sli_query.fits(Slices(length, 0.9), 300) is fit

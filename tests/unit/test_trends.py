@@ -11,7 +11,7 @@ import pytest
 from lakehouse.core.objective import Objective
 from lakehouse.core.periods import micros
 from lakehouse.core.subjects import Subject
-from lakehouse.report.facts.objectives import trends as facts
+from lakehouse.report.facts.objectives import weeks as facts
 from lakehouse.report.facts.sections.storage import drain
 from lakehouse.slo import trends
 from lakehouse.slo.sla_statement import Statement, Times

@@ -21,7 +21,7 @@ from lakehouse.errors import LeaseHeldError, OlderGoldError
 from lakehouse.rollup import lease
 from lakehouse.rollup.table_schemas import EVERY
 from lakehouse.rollup.upgrade import upgrade
-from lakehouse.slo import attainment, published
+from lakehouse.slo import attainment
 from lakehouse.slo.openslo import objective_files
 from tests import rollups
 from tests.lake_builder import BASE
@@ -91,7 +91,7 @@ def current(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rolled(engine)
     period = Period(BASE, BASE + 2 * HOUR)
     found = attainment.read(engine, objective_files.load(), period, micros(period.end))
-    assert published.publish(engine, found, period)
+    assert attainment.publish(engine, found, period)
     for table in (tables.RUNS, tables.SCRAPES):
         DeltaTable(f"{lake}/{table.path}").delete(f"start < '{(BASE + HOUR).isoformat()}'")
     return lake

@@ -18,7 +18,7 @@ from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.explain.story import explain
 from lakehouse.rollup.plan import Wanted
 from lakehouse.rollup.run import rollup
-from lakehouse.slo.calendar.report_calendar import Calendar
+from lakehouse.slo.report_calendar import Calendar
 from lakehouse.slo.sla_statement import Statement, Times
 from tests import rollups
 from tests.deploy.bundle_file import read

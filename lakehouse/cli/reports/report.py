@@ -18,14 +18,13 @@ from lakehouse.engines.gold_reader import clusters
 from lakehouse.report import owners
 from lakehouse.report.csv_files import files
 from lakehouse.report.facts import build, report_json
-from lakehouse.report.facts.owners.one_team import of_team
-from lakehouse.report.facts.owners.owner_accounts import Facts, add_owners
+from lakehouse.report.facts.by_owner import Facts, add_owners, of_team
 from lakehouse.report.facts.report_record import with_answers
 from lakehouse.report.page import pdf
 from lakehouse.report.page.page import render
 from lakehouse.report.summary import lines
+from lakehouse.report.summary.lines import summary_text
 from lakehouse.report.summary.summarize import summarize
-from lakehouse.report.terminal import summary_text
 
 _LAKE_ONLY: Final = (
     "gold", "objectives_folder", "week", "start", "end", "maintenance", "corrections", "cluster",

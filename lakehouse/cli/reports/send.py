@@ -12,13 +12,12 @@ from msgspec.structs import replace
 from lakehouse.cli.options import FILE, TEAM, kept_in, log, named
 from lakehouse.errors import SendError
 from lakehouse.report.facts import report_json
-from lakehouse.report.facts.owners.one_team import of_team
+from lakehouse.report.facts.by_owner import of_team
 from lakehouse.report.page import pdf
 from lakehouse.report.page.page import render
-from lakehouse.report.send import slack, teams
+from lakehouse.report.send import chats
 from lakehouse.report.send.mail import File, deliver, file_name, letter
 from lakehouse.report.send.settings import Mail, Settings, Webhook, link_of, load
-from lakehouse.report.send.webhook import post
 from lakehouse.report.summary.model import Summary
 from lakehouse.report.summary.summarize import summarize
 
@@ -27,7 +26,7 @@ LINK: Final = click.option(
     help="URL of the HTML report (https) for a button in messages, with {week} and {cluster} as "
     "placeholders. Default: link of the settings.",
 )  # fmt: skip
-_MESSAGES: Final = {"slack": slack.message, "teams": teams.message}
+_MESSAGES: Final = {"slack": chats.slack_message, "teams": chats.teams_message}
 
 
 @click.command
@@ -133,5 +132,5 @@ def _post(summary: Summary, webhook: Webhook, link: str | None, *, dry_run: bool
         log(f"would post to the address in {place}")
         click.echo(json.dumps(message, indent=1, ensure_ascii=False))
         return
-    post(message, webhook)
+    chats.post(message, webhook)
     click.echo(f"posted to the address in {place}")

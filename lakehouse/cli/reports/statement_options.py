@@ -15,9 +15,8 @@ from lakehouse.core.periods import Period
 from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import last_week, subjects, window_of
 from lakehouse.errors import MaintenanceFileError
-from lakehouse.slo import attainment, published
-from lakehouse.slo.calendar import maintenance
-from lakehouse.slo.calendar.report_calendar import (
+from lakehouse.slo import attainment, report_calendar
+from lakehouse.slo.report_calendar import (
     Calendar,
     check_corrections,
     load_corrections,
@@ -67,7 +66,9 @@ class StatementOptions:
         by_ends = options.between(start, end, self._zone)
         self.given = by_ends if week is None else periods.week(week, self._zone)
         business = None if hours is None else parse_business_hours(hours)
-        planned = maintenance.load(given["maintenance"]) if given["maintenance"] else ()
+        planned = (
+            report_calendar.load_maintenance(given["maintenance"]) if given["maintenance"] else ()
+        )
         file = given["corrections"]
         corrected, faults = load_corrections(file) if file else ((), [])
         _refuse(faults)
@@ -106,7 +107,7 @@ class StatementOptions:
         statements = attainment.read(engine, wanted, period, attainment.now_us(), options=how)
         again: list[Statement] = []
         zone = self.calendar.time_zone
-        fresh = published.publish(engine, statements, period, again, zone)
+        fresh = attainment.publish(engine, statements, period, again, zone)
         for correction in corrected:
             if number := sum(correction in statement.corrections for statement in again):
                 results = plural(number, "published SLO result")

@@ -12,9 +12,8 @@ from lakehouse.cli import options
 from lakehouse.cli.options import file_stem, write_file
 from lakehouse.core import display
 from lakehouse.report.facts import report_json
-from lakehouse.report.facts.owners.owner_accounts import Facts
-from lakehouse.report.page import clusters_summary
-from lakehouse.report.page.page import render
+from lakehouse.report.facts.by_owner import Facts
+from lakehouse.report.page import page
 from lakehouse.report.summary import lines
 from lakehouse.report.summary.texts import words
 
@@ -41,19 +40,19 @@ def summary(
     """
     facts = [report_json.load(file) for file in reports]
     _check_distinct(reports, facts)
-    found = clusters_summary.clusters(facts)
+    found = page.clusters(facts)
     links: dict[str, str] = {}
     if pages is not None:
         for of_cluster in facts:
             name = str(of_cluster["cluster"])
             file = pages / f"{file_stem(name)}.html"
-            write_file(file, render(of_cluster).encode())
+            write_file(file, page.render(of_cluster).encode())
             if html_file is not None:
                 links[name] = quote(os.path.relpath(file, html_file.parent).replace(os.sep, "/"))
     if html_file is not None:
-        write_file(html_file, clusters_summary.render(found, links).encode())
+        write_file(html_file, page.clusters_page(found, links).encode())
     if json_file is not None:
-        write_file(json_file, report_json.text(clusters_summary.to_json(found)).encode())
+        write_file(json_file, report_json.text(page.clusters_json(found)).encode())
     if json_file is None or str(json_file) != "-":
         for cluster in found:
             word = words(f"status.{cluster.status}")

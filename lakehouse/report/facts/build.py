@@ -1,26 +1,50 @@
-"""Report data from gold: each section is a function in ``SECTIONS``."""
+"""Report data from gold: each section is a function in ``SECTIONS``; key figures are of sections.
+
+Key figures start a report, with bounds and a comparison with earlier weeks. They are computed from
+other facts as JSON, because a team's figures are computed again from its rows.
+"""
 
 import datetime as dt
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from importlib.metadata import version
-from typing import Any
+from typing import Any, Final
 
 from lakehouse.core import periods
 from lakehouse.core.objective import Objective
 from lakehouse.core.observed_share import FLOOR_PERCENT
 from lakehouse.core.periods import Period, iso, micros
+from lakehouse.core.subjects import SUBJECT
 from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import subjects_of, window_of
-from lakehouse.report.facts.fields import FORMAT, to_json
+from lakehouse.report.evidence import floor_of
+from lakehouse.report.facts.fields import Bounds, to_json
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.facts.key_figures.key_figures import with_figures
-from lakehouse.report.facts.objectives.history import WEEKS
-from lakehouse.report.facts.report_record import SECTIONS, shown, with_answers
-from lakehouse.report.facts.scope import Scope
+from lakehouse.report.facts.key_figures import (
+    ALWAYS,
+    COLLECTED,
+    NOT_KNOWN,
+    NOTHING,
+    Figure,
+    rest,
+    weeks_of,
+)
+from lakehouse.report.facts.objectives.statement_rows import with_budgets
+from lakehouse.report.facts.objectives.weeks import WEEKS, this_week
+from lakehouse.report.facts.report_record import (
+    FORMAT,
+    SECTIONS,
+    KeyFigure,
+    Previous,
+    PreviousFigure,
+    Scope,
+    shown,
+    with_answers,
+)
 from lakehouse.report.facts.sections.coverage import coverage
-from lakehouse.slo.calendar.report_calendar import OF_UTC, Calendar
+from lakehouse.report.figures import Facts, Row
+from lakehouse.slo.report_calendar import OF_UTC, Calendar
 from lakehouse.slo.sla_statement import Statement
 from lakehouse.slo.trends import read_weeks, weeks_until
 
@@ -61,7 +85,7 @@ def facts(
         scope = _scope(gold, objectives, calendar, min_coverage, pool.map)
         made = [*pool.map(lambda section: to_json(section(scope)), SECTIONS.values())]
     found = {**head(gold, calendar, min_coverage), **dict(zip(SECTIONS, made, strict=True))}
-    return with_figures(found, with_answers)
+    return with_figures(found)
 
 
 def head(gold: Gold, calendar: Calendar, min_coverage: float) -> dict[str, Any]:
@@ -142,3 +166,140 @@ def by_time(
     missing = [replace(one, level=one.kind, slices=None, match=one.series) for one in others]
     of_period = [one for one in promised if one.objective.name in plain]
     return [*of_period, *gold.statements(missing)]
+
+
+MOST_KEY_FIGURES: Final = 6
+"""Maximum number of key figures."""
+
+_SAME: Final = 0.0001
+"""Shares that differ by less are the same."""
+
+
+def key_figures(facts: Facts) -> list[KeyFigure]:
+    """Return the key figures.
+
+    Args:
+        facts: All other facts, ``answers`` included.
+    """
+    always = [_stated(facts, name, *spec) for name, spec in ALWAYS.items()]
+    more = [_stated(facts, name, *spec) for name, spec in COLLECTED.items()]
+    more = [one for one in more if one.state == "known"]
+    more.sort(key=lambda one: one.objective is None)
+    return [*always, *more][:MOST_KEY_FIGURES]
+
+
+def _stated(
+    facts: Facts, name: str, question: str, compute: Callable[[Facts], Figure]
+) -> KeyFigure:
+    figure, evidence, weeks = compute(facts), _evidence(facts, question), weeks_of(facts)
+    state = _STATES.get(str(evidence["state"]), "known")
+    if figure.value.value is None and state == "known":
+        state = "not_known"
+    if state != "known":
+        figure = figure._replace(
+            value=NOT_KNOWN, now=NOT_KNOWN, worst=NOTHING, own=NOT_KNOWN, of=None
+        )
+    elif _is_under_floor(facts, evidence):
+        figure = figure.at_least()
+    previous, change = _compared(facts, figure, weeks)
+    every = [one.value for one in (*figure.past, figure.now)] if weeks else []
+    return KeyFigure(
+        name, state, evidence.get("reason") if state != "known" else None, figure.value,
+        figure.unit, figure.of, **{key: figure.worst.get(key) for key in SUBJECT},
+        subject_value=figure.own, subject_unit=figure.own_unit or figure.unit,
+        unknown_us=figure.worst.get("unknown_us"), objective=figure.objective, previous=previous,
+        change=change, history=[*[None] * (len(weeks) - len(every)), *every],
+    )  # fmt: skip
+
+
+_STATES: Final = {
+    "not_known": "not_known",
+    "not_collected": "not_collected",
+    "not_applicable": "not_collected",
+}
+"""States of evidence without a figure."""
+
+
+def _evidence(facts: Facts, question: str) -> Row:
+    """Return the decision on a question; a figure without one needs none."""
+    if not question:
+        return {"state": "good"}
+    rows = (row for row in facts.get("answers") or () if row["question"] == question)
+    return next(rows, {"state": "not_known"})
+
+
+def _is_under_floor(facts: Facts, evidence: Row) -> bool:
+    percent = evidence.get("observed_percent")
+    return percent is not None and percent < floor_of(facts)
+
+
+def _compared(
+    facts: Facts, figure: Figure, weeks: Sequence[str]
+) -> tuple[PreviousFigure | None, str]:
+    """Return the week before and the change; nothing while this week is not over."""
+    then = figure.past[-1] if figure.past else NOT_KNOWN
+    is_over = facts.get("week") and not facts.get("running")
+    if None in (then.value, figure.now.value) or not is_over:
+        return None, "none"
+    shown = rest(then) if figure.is_gap else then
+    previous = PreviousFigure(weeks[-2], shown.value or 0, shown.low, shown.high)
+    return previous, change_of(figure.now, then, figure.unit)
+
+
+def change_of(now: Bounds, before: Bounds, unit: str = "") -> str:
+    """Return what changed from one week to the next, where greater is worse."""
+    if now.value is None or before.value is None:
+        return "none"
+    least = _SAME if unit == "share" else 0
+    if now == before and now.low == now.high:
+        return "same"
+    if now.low is not None and before.high is not None and now.low > before.high + least:
+        return "worse"
+    if now.high is not None and before.low is not None and now.high + least < before.low:
+        return "better"
+    is_exact = now.low == now.high and before.low == before.high
+    return "same" if least and is_exact and None not in (now.high, before.high) else "unclear"
+
+
+def with_figures(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the facts with ``answers``, statuses, ``previous`` and ``key_figures``.
+
+    Args:
+        facts: All other facts; each objective's ``history`` ends with the week before, or, if the
+            period is not a week, with the week in which it ends.
+    """
+    objectives = with_budgets(
+        facts["objectives"], running=bool(facts.get("running")), floor=floor_of(facts)
+    )
+    if facts.get("week"):
+        for row in objectives:
+            now = to_json(this_week(row, facts["week"]["iso"]))
+            row["history"] = [*(row.get("history") or ()), now]
+    found = with_answers({**facts, "objectives": objectives})
+    found["previous"] = to_json(previous(found))
+    found["key_figures"] = to_json(key_figures(found))
+    return found
+
+
+def previous(facts: Mapping[str, Any]) -> Previous | None:
+    """Return the changes since the week before; None: that week is unknown."""
+    if not facts.get("week"):
+        return None
+    pairs = [(row["name"], *_last_two(row["history"])) for row in facts["objectives"]]
+    before = [(name, then, now) for name, then, now in pairs if then is not None]
+    if all(then["verdict"] == "no_data" for _, then, _ in before):
+        return None
+    return Previous(
+        before[0][1]["week"],
+        _changed(before, "met", "missed"),
+        _changed(before, "missed", "met"),
+        sum(then["verdict"] == "missed" for _, then, _ in before),
+    )
+
+
+def _last_two(history: Sequence[Row]) -> tuple[Row | None, Row]:
+    return history[-2] if len(history) > 1 else None, history[-1]
+
+
+def _changed(pairs: Sequence[tuple[str, Row, Row]], then: str, now: str) -> list[str]:
+    return [name for name, was, has in pairs if (was["verdict"], has["verdict"]) == (then, now)]

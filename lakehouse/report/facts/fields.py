@@ -1,4 +1,4 @@
-"""Fields of the facts' records: their figures of gold, their bounds, their JSON and its keys.
+"""Fields of the facts' records: their bounds, their JSON and its keys; and questions on them.
 
 Declarations that name keys of a record are checked when they are imported.
 """
@@ -14,18 +14,11 @@ from typing import (
     NamedTuple,
     Protocol,
     Self,
-    TypeVar,
     Union,
     get_args,
     get_origin,
     get_type_hints,
 )
-
-from lakehouse.engines import gold_reader
-from lakehouse.report.owners import LABELS
-
-FORMAT: Final = 2
-"""The ``format`` of report.json that this version writes and reads."""
 
 
 class Bounds(NamedTuple):
@@ -44,13 +37,6 @@ class Bounds(NamedTuple):
         if factor is None:
             return type(self)()
         return type(self)(*(None if figure is None else figure * factor for figure in self))
-
-
-class Unread(NamedTuple):
-    """Unread time of a source, microseconds; ``is_whole``: it was never read."""
-
-    us: int
-    is_whole: bool
 
 
 NONE: Final = Bounds(0, 0, 0)
@@ -133,6 +119,7 @@ OWNED: Final = {
     "owner": Means("owner, by the owners file"),
     "tier": Means("tier, by the owners file"),
 }
+LABELS: Final = tuple(OWNED)
 UNKNOWN: Final = Means("unknown time, microseconds")
 
 
@@ -248,97 +235,10 @@ def _union(kind: Any) -> tuple[Any, ...]:
     return get_args(kind) if get_origin(kind) in (Union, UnionType) else ()
 
 
-R = TypeVar("R")
-
-
-def figures(record: Callable[..., Any], rows: Metrics) -> dict[str, Any]:
-    """Return the fields of a record whose ``Means`` names a figure of gold.
-
-    Args:
-        record: A named tuple.
-        rows: Sums of gold of one subject, by metric.
-    """
-    return {
-        name: one.means.of.figure(rows)
-        for name, one in fields_of(record).items()
-        if one.means.of is not None
-    }
-
-
-def of_sources(
-    record: Callable[..., R],
-    sums: Mapping[str, Metrics],
-    *metrics: str,
-    unread: Mapping[str, Unread] | None = None,
-) -> list[R]:
-    """Return a record of every source that has one of some metrics, in the order of names.
-
-    Args:
-        record: A named tuple whose first field is the source, see ``figures`` for the others.
-        sums: Sums of gold/brokers, by source and metric.
-        metrics: The metrics; none: any.
-        unread: Unread time by source, for a record that ends with ``unknown_us``. A source that was
-            never read has a record without figures, if any other source has a record.
-    """
-    found = {name: own for name, own in sums.items() if any(one in own for one in metrics or own)}
-    if unread is None:
-        return [record(name, **figures(record, own)) for name, own in sorted(found.items())]
-    return [
-        record(name, **figures(record, found.get(name, {})), unknown_us=unknown_us(unread, name))
-        for name in listed(found, unread)
-    ]
-
-
-def listed(found: Iterable[str], unread: Mapping[str, Unread]) -> list[str]:
-    """Return the sources of a table in order: sources with figures, and sources never read.
-
-    Args:
-        found: Sources with figures; without any of them the table is empty.
-        unread: Unread time by source.
-    """
-    names = set(found)
-    return sorted(names | {name for name, one in unread.items() if one.is_whole} if names else ())
-
-
-def unknown_us(unread: Mapping[str, Unread], source: str) -> int | None:
-    """Return the unknown time of a source, microseconds; None: not known."""
-    return unread[source].us if source in unread else None
-
-
 def total(bounds: Iterable[Bounds]) -> Bounds:
     """Return a sum; its bound is unknown if the bound of a part is unknown."""
     parts = zip(NONE, *bounds, strict=True)
     return Bounds(*(None if None in each else fsum(each) or 0 for each in parts))
-
-
-def duration(row: Mapping[str, Any], stem: str, absent: int | None = None) -> Bounds:
-    """Return the duration ``stem`` of a row and its bounds, microseconds.
-
-    Args:
-        row: A row of sums.
-        stem: ``affected`` for a union over series, ``series_affected`` for a sum over them.
-        absent: The value for a row without this duration.
-    """
-    return Bounds(*(row.get(f"{stem}{bound}_us", absent) for bound in ("", "_low", "_high")))
-
-
-def per_second(row: Mapping[str, Any], time: str) -> float | None:
-    """Return the mean of a value over the time ``time``; None without such time."""
-    seconds = (row.get(time) or 0) / 1e6
-    return row["value_seconds"] / seconds if seconds else None
-
-
-def seconds_mean(row: gold_reader.Row) -> float:
-    """Return the mean of a total while any source reported it; 0 without such time.
-
-    Brokers that report in turns are several series in the time of a single series. A total is at
-    most ``max_total``, so the sum needs at least ``value_seconds / max_total`` seconds.
-    """
-    total = row["value_seconds"] or 0.0
-    seconds = (row["series_seen_us"] or 0) / 1e6 / (row["series"] or 1)
-    if row["max_total"]:
-        seconds = max(seconds, total / row["max_total"])
-    return total / seconds if seconds else 0.0
 
 
 def bounds_in(row: Mapping[str, Any], name: str) -> Bounds:
@@ -407,3 +307,92 @@ def _record_of(kind: Any) -> Any:
         return Any
     found = map(_record_of, get_args(kind))
     return nested(kind) or next((one for one in found if one), None)
+
+
+class Rows(NamedTuple):
+    """Figures of a section's rows.
+
+    Attributes:
+        record: The record of a row.
+        path: Place of the rows in the facts.
+        keys: Keys of the figures in JSON; none: its rows as they are.
+    """
+
+    record: type
+    path: str
+    keys: tuple[str, ...] = ()
+
+
+class Check(NamedTuple):
+    """A comparison of a component's own count with the series of partitions, in seconds.
+
+    A broker's count and the series of its partitions are different beans, and an exporter can hide
+    one of them.
+
+    Attributes:
+        name: Its sentence in page.yaml.
+        counted: The component's own count.
+        shown: The sum over series.
+        scale: Factor from the series' unit to seconds.
+        each_counts_all: Whether every row counts the whole cluster.
+    """
+
+    name: str
+    counted: Rows
+    shown: Rows
+    scale: float = 1.0
+    each_counts_all: bool = False
+
+
+class Question(NamedTuple):
+    """A question of a report: which facts and which metrics answer it.
+
+    Attributes:
+        name: Its name in JSON.
+        read: The metric that must have been read; ``any``: any family.
+        gold: Tables of gold that the answer uses; empty: any.
+        bad: It is bad if one of these figures is above zero.
+        judged: Metrics whose objectives are on the same subjects.
+        noun: A subject.
+        names: Keys that name a subject.
+        subjects: Its subjects, with the figure that is null without data. None: the subjects of the
+            objectives on ``judged``.
+        counted: Path of the number of subjects; empty: ``subjects`` are counted.
+        not_applicable: Reason why it does not apply without a subject; empty: it always applies.
+        checks: Counts that must agree.
+        fact: Path that is null if nothing is known.
+        needs_rows: Whether an empty list there means unknown.
+        has_figures: Whether rows, neither good nor bad, are stated at any coverage.
+        open: Figures that leave it partly known while they are null.
+        family: The family to enable; empty: the first that reads the metric.
+        shows: Metrics with figures in the section: its records, and patterns of others.
+    """
+
+    name: str
+    read: str
+    gold: tuple[str, ...] = ()
+    bad: tuple[Rows, ...] = ()
+    judged: tuple[str, ...] = ()
+    noun: str = ""
+    names: tuple[str, ...] = ()
+    subjects: Rows | None = None
+    counted: str = ""
+    not_applicable: str = ""
+    checks: tuple[Check, ...] = ()
+    fact: str = ""
+    needs_rows: bool = False
+    has_figures: bool = False
+    open: tuple[Rows, ...] = ()
+    family: str = ""
+    shows: tuple[type | str, ...] = ()
+
+    def check(self) -> None:
+        """Check that the keys it names are keys of the records.
+
+        Raises:
+            TypeError: One is not.
+        """
+        compared = [rows for check in self.checks for rows in (check.counted, check.shown)]
+        subjects = [] if self.subjects is None else [self.subjects]
+        for rows in (*self.bad, *self.open, *compared, *subjects):
+            check_keys(rows.record, rows.keys)

@@ -12,28 +12,20 @@ least".
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum
 from operator import itemgetter
-from typing import ClassVar, Final, TypeVar
+from typing import Any, ClassVar, Final, NamedTuple, TypeVar
 
 from lakehouse import tables
 from lakehouse.core.metrics import families
 from lakehouse.core.periods import HOUR_US
 from lakehouse.core.spans import Span, length, without
+from lakehouse.engines import gold_reader
 from lakehouse.engines.gold_reader import Row
 from lakehouse.engines.relation import is_one_of
-from lakehouse.report.facts.fields import (
-    NONE,
-    Bounds,
-    Known,
-    Metrics,
-    Unread,
-    duration,
-    per_second,
-    total,
-)
+from lakehouse.report.facts.fields import NONE, Bounds, Known, Metrics, fields_of, total
 from lakehouse.report.facts.gold import Gold, Sums, by_subject
 from lakehouse.slo import attainment
 from lakehouse.slo.counters.uncounted import Uncounted
@@ -204,6 +196,13 @@ def unread(gold: Gold, metric: str, roles: tuple[str, ...] = BROKERS) -> dict[st
     }
 
 
+class Unread(NamedTuple):
+    """Unread time of a source, microseconds; ``is_whole``: it was never read."""
+
+    us: int
+    is_whole: bool
+
+
 def unread_times(gold: Gold, *metrics: str, roles: tuple[str, ...] = BROKERS) -> dict[str, Unread]:
     """Return the unread time of each source, for the first of some metrics with an agent."""
     start, end = gold.period.span
@@ -293,3 +292,90 @@ def _bounds(
         is_open = lacks_hours or not hidden or any(own.spans for own in hidden)
         found.append((row, Bounds(value, max(0.0, low), None if is_open else value + more)))
     return found
+
+
+R = TypeVar("R")
+
+
+def figures(record: Callable[..., Any], rows: Metrics) -> dict[str, Any]:
+    """Return the fields of a record whose ``Means`` names a figure of gold.
+
+    Args:
+        record: A named tuple.
+        rows: Sums of gold of one subject, by metric.
+    """
+    return {
+        name: one.means.of.figure(rows)
+        for name, one in fields_of(record).items()
+        if one.means.of is not None
+    }
+
+
+def of_sources(
+    record: Callable[..., R],
+    sums: Mapping[str, Metrics],
+    *metrics: str,
+    unread: Mapping[str, Unread] | None = None,
+) -> list[R]:
+    """Return a record of every source that has one of some metrics, in the order of names.
+
+    Args:
+        record: A named tuple whose first field is the source, see ``figures`` for the others.
+        sums: Sums of gold/brokers, by source and metric.
+        metrics: The metrics; none: any.
+        unread: Unread time by source, for a record that ends with ``unknown_us``. A source that was
+            never read has a record without figures, if any other source has a record.
+    """
+    found = {name: own for name, own in sums.items() if any(one in own for one in metrics or own)}
+    if unread is None:
+        return [record(name, **figures(record, own)) for name, own in sorted(found.items())]
+    return [
+        record(name, **figures(record, found.get(name, {})), unknown_us=unknown_us(unread, name))
+        for name in listed(found, unread)
+    ]
+
+
+def listed(found: Iterable[str], unread: Mapping[str, Unread]) -> list[str]:
+    """Return the sources of a table in order: sources with figures, and sources never read.
+
+    Args:
+        found: Sources with figures; without any of them the table is empty.
+        unread: Unread time by source.
+    """
+    names = set(found)
+    return sorted(names | {name for name, one in unread.items() if one.is_whole} if names else ())
+
+
+def unknown_us(unread: Mapping[str, Unread], source: str) -> int | None:
+    """Return the unknown time of a source, microseconds; None: not known."""
+    return unread[source].us if source in unread else None
+
+
+def duration(row: Mapping[str, Any], stem: str, absent: int | None = None) -> Bounds:
+    """Return the duration ``stem`` of a row and its bounds, microseconds.
+
+    Args:
+        row: A row of sums.
+        stem: ``affected`` for a union over series, ``series_affected`` for a sum over them.
+        absent: The value for a row without this duration.
+    """
+    return Bounds(*(row.get(f"{stem}{bound}_us", absent) for bound in ("", "_low", "_high")))
+
+
+def per_second(row: Mapping[str, Any], time: str) -> float | None:
+    """Return the mean of a value over the time ``time``; None without such time."""
+    seconds = (row.get(time) or 0) / 1e6
+    return row["value_seconds"] / seconds if seconds else None
+
+
+def seconds_mean(row: gold_reader.Row) -> float:
+    """Return the mean of a total while any source reported it; 0 without such time.
+
+    Brokers that report in turns are several series in the time of a single series. A total is at
+    most ``max_total``, so the sum needs at least ``value_seconds / max_total`` seconds.
+    """
+    total = row["value_seconds"] or 0.0
+    seconds = (row["series_seen_us"] or 0) / 1e6 / (row["series"] or 1)
+    if row["max_total"]:
+        seconds = max(seconds, total / row["max_total"])
+    return total / seconds if seconds else 0.0

@@ -21,23 +21,20 @@ from msgspec import UNSET, Meta, UnsetType
 from lakehouse.core import display, periods
 from lakehouse.errors import FactsError, PeriodError
 from lakehouse.report import figures
-from lakehouse.report.facts.fields import FORMAT, Bounds, Field, Named, fields_of, nested, three
-from lakehouse.report.facts.key_figures.key_figures import with_figures
-from lakehouse.report.facts.objectives.composites import Composite
-from lakehouse.report.facts.objectives.history import WeekOfObjective
-from lakehouse.report.facts.objectives.statement_rows import Change, Objective
-from lakehouse.report.facts.objectives.trends import Trends
-from lakehouse.report.facts.objectives.verdicts import BusinessHours, Restated
-from lakehouse.report.facts.report_record import Report, Week, with_answers
+from lakehouse.report.facts.build import with_figures
+from lakehouse.report.facts.fields import LABELS, Bounds, Field, Named, fields_of, nested, three
+from lakehouse.report.facts.objectives import statement_rows
+from lakehouse.report.facts.objectives.verdicts import Composite
+from lakehouse.report.facts.objectives.weeks import Trends
+from lakehouse.report.facts.report_record import FORMAT, Report, Week
 from lakehouse.report.facts.sections.consumer_groups import LostBeforeRead, LostOffsets
 from lakehouse.report.facts.sections.golden_signals import Answers, Error, Latency
-from lakehouse.report.facts.sections.hygiene import Hygiene, Replicas
 from lakehouse.report.facts.sections.other_metrics import OwnMetrics
+from lakehouse.report.facts.sections.replication_and_risks import Hygiene, Replicas
 from lakehouse.report.facts.sections.storage import StoredTopic
 from lakehouse.report.facts.sections.tier_lag import TierLag
 from lakehouse.report.facts.sections.timelines import Timeline
 from lakehouse.report.figures import group_totals
-from lakehouse.report.owners import LABELS
 from lakehouse.tables.strict_files import UnreadableFileError, parse_json, read_text
 from lakehouse.tables.typed_settings import WrongSettingError, convert
 
@@ -99,7 +96,7 @@ def _check_weeks(trends: Mapping[str, Any]) -> None:
 
 
 _CLOSER: Final[Mapping[tuple[Any, str], Any]] = {
-    (BusinessHours, "spans"): list[tuple[_Instant, _Instant]],
+    (statement_rows.BusinessHours, "spans"): list[tuple[_Instant, _Instant]],
     (Timeline, "points"): list[_Point],
     (LostOffsets, "offsets_low"): _Number | None,
     (Report, "generated_at"): _Instant,
@@ -107,25 +104,25 @@ _CLOSER: Final[Mapping[tuple[Any, str], Any]] = {
     (Report, "window_seconds"): _Duration,
     (Trends, "weeks"): list[_WeekName],
     (Week, "iso"): _WeekName,
-    (WeekOfObjective, "week"): _WeekName,
+    (statement_rows.WeekOfObjective, "week"): _WeekName,
 }
 """Types that are narrower than in the records, or that accept older versions."""
 
 _NEEDED: Final[Mapping[Any, Collection[str]]] = {
     Answers: ("source", "unknown_us"),
-    BusinessHours: ("verdicts", "objectives"),
-    Change: ("source", "old", "new"),
+    statement_rows.BusinessHours: ("verdicts", "objectives"),
+    statement_rows.Change: ("source", "old", "new"),
     Composite: ("team", "tier", "target", "objectives"),
     Error: ("answers",),
     Hygiene: ("unused_quotas", "near_quota", "overtaken"),
     Latency: ("threshold_ms",),
     LostBeforeRead: ("groups",),
     Named: Named.__annotations__,
-    Objective: ("subjects",),
+    statement_rows.Objective: ("subjects",),
     OwnMetrics: ("metrics",),
     Replicas: ("partitions",),
     Report: ("cluster", "from", "to", "objectives", "verdicts"),
-    Restated: ("before", "now"),
+    statement_rows.Restated: ("before", "now"),
     StoredTopic: ("disk_bytes_mean",),
     Trends: ("weeks", "objectives"),
 }
@@ -270,7 +267,7 @@ def _upgraded(facts: dict[str, Any]) -> dict[str, Any]:
     found["objectives"] = [{**one, "history": []} for one in facts["objectives"]]
     if lost := facts.get("lost_before_read"):
         found["lost_before_read"] = {**lost, "totals": group_totals(lost["groups"])}
-    return with_figures(found, with_answers)
+    return with_figures(found)
 
 
 def text(facts: Mapping[str, Any]) -> str:

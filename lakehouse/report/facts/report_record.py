@@ -1,62 +1,148 @@
-"""The record of report.json, the functions of its sections, and the questions that these answer."""
+"""The record of report.json, and its sections: their input, functions and questions."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Annotated, Any, Final, NamedTuple
 
+from lakehouse.core.objective import Objective
+from lakehouse.core.observed_share import FLOOR_PERCENT
 from lakehouse.core.periods import iso
+from lakehouse.gold.events import Event, in_order
+from lakehouse.gold.incidents import Incident
 from lakehouse.report import evidence
-from lakehouse.report.evidence import Evidence, Question
+from lakehouse.report.evidence import Evidence
 from lakehouse.report.facts import fields
-from lakehouse.report.facts.events.event_records import Event, IncidentOfEvent
-from lakehouse.report.facts.fields import SOURCE, Declared, Known, Means
-from lakehouse.report.facts.key_figures.key_figures import KeyFigure, Previous
-from lakehouse.report.facts.objectives.composites import Composite, composites
+from lakehouse.report.facts.events import events
+from lakehouse.report.facts.events.event_records import (
+    Event as EventRow,
+    EventSections,
+    IncidentOfEvent,
+)
+from lakehouse.report.facts.fields import SOURCE, Bounds, Declared, Known, Means, Question, to_json
+from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.objectives.statement_rows import (
+    BusinessHours,
     Change,
     Correction,
     Incomplete,
     Maintenance,
-    Objective,
-)
-from lakehouse.report.facts.objectives.trends import Trends, trends
-from lakehouse.report.facts.objectives.verdicts import (
-    BusinessHours,
+    Objective as ObjectiveRow,
     Restated,
     Verdict,
+)
+from lakehouse.report.facts.objectives.verdicts import (
+    Composite,
     business_hours,
+    composites,
+    objective,
     restated,
     verdicts,
 )
-from lakehouse.report.facts.owners.owner_accounts import Account
-from lakehouse.report.facts.scope import Scope
+from lakehouse.report.facts.objectives.weeks import WEEKS, Trends, history, trends
 from lakehouse.report.facts.sections import (
     consumer_groups,
     coverage as coverage_,
     golden_signals,
-    hygiene as hygiene_,
     min_isr as min_isr_,
+    other_metrics,
     remote_reads as remote_reads_,
-    replication as replication_,
+    replication_and_risks,
     storage,
     throttling as throttling_,
     tier_lag as tier_lag_,
+    timelines as timelines_,
 )
-from lakehouse.report.facts.sections.consumer_groups import (
-    ConsumerLag,
-    LostBeforeRead,
-    consumer_lag,
-)
-from lakehouse.report.facts.sections.coverage import Coverage, detection_floor_us, rejected
-from lakehouse.report.facts.sections.golden_signals import Service, service
-from lakehouse.report.facts.sections.hygiene import Hygiene, hygiene
-from lakehouse.report.facts.sections.min_isr import MinIsr, min_isr
-from lakehouse.report.facts.sections.other_metrics import OwnMetrics
-from lakehouse.report.facts.sections.remote_reads import RemoteReads, remote_reads
-from lakehouse.report.facts.sections.replication import Replication, replication
-from lakehouse.report.facts.sections.storage import Capacity, Tiering, capacity, tiering
-from lakehouse.report.facts.sections.throttling import Throttling, throttling
-from lakehouse.report.facts.sections.tier_lag import TierLag, tier_lag
-from lakehouse.report.facts.sections.timelines import Timeline, timelines
+from lakehouse.report.owners import Account
+from lakehouse.slo.report_calendar import OF_UTC, Calendar
+from lakehouse.slo.sla_statement import Statement
+from lakehouse.slo.trends import NO_WEEKS, Weeks
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Input of all sections, computed once.
+
+    Attributes:
+        gold: Gold of the cluster over the period, and its subjects.
+        weeks: The weeks of trends.
+        objectives: The objectives.
+        promised: A statement of each subject under each objective, as it is published.
+        statements: Statements by time, for the time that is unknown.
+        coverage: The section of that name.
+        calendar: Time zone, business hours, maintenance and corrections.
+        changes: The cluster's changes in the period, and the number omitted by kind.
+        min_coverage: Minimum coverage for a good answer, percent.
+        shown: Metrics of sections, as patterns; the section ``own_metrics`` has all others.
+    """
+
+    gold: Gold
+    objectives: Sequence[Objective]
+    promised: Sequence[Statement]
+    statements: Sequence[Statement]
+    coverage: coverage_.Coverage
+    weeks: Weeks = NO_WEEKS
+    calendar: Calendar = OF_UTC
+    changes: tuple[Sequence[Mapping[str, Any]], Mapping[str, int]] = ((), {})
+    min_coverage: float = FLOOR_PERCENT
+    shown: Collection[str] = ()
+
+    @cached_property
+    def own_metrics(self) -> other_metrics.OwnMetrics:
+        """The section of that name, which timelines use as well."""
+        return other_metrics.own_metrics(
+            self.gold, self.levels, self.coverage, self.objectives, self.shown
+        )
+
+    @cached_property
+    def levels(self) -> dict[str, str]:
+        """The metrics with rows in gold, each with its finest subject."""
+        return other_metrics.levels(self.gold)
+
+    @cached_property
+    def events(self) -> EventSections:
+        """The sections on events; empty below the minimum coverage."""
+        percent = self.coverage.percent
+        if percent is None or percent < self.min_coverage:
+            return EventSections()
+        return events.sections(self.gold, self.grouped, self.promised, self.calendar, self.lost)
+
+    @cached_property
+    def lost(self) -> consumer_groups.LostBeforeRead:
+        """The section ``lost_before_read``."""
+        return consumer_groups.lost_before_read(
+            self.gold, self.statements, self.objectives, self.past
+        )
+
+    @property
+    def past(self) -> Weeks:
+        """The weeks of a history before the week of the report."""
+        return self.weeks.before(WEEKS - 1)
+
+    @cached_property
+    def grouped(self) -> list[tuple[Event, list[Incident]]]:
+        """Incidents of the period by event."""
+        return events.grouped(self.gold)
+
+    @property
+    def incidents(self) -> list[Incident]:
+        """All incidents of the period, oldest first."""
+        return in_order(one for _, own in self.grouped for one in own)
+
+    @cached_property
+    def judged(self) -> list[dict[str, Any]]:
+        """The objectives with their subjects."""
+        return [objective(one, self.promised) for one in self.objectives]
+
+    @property
+    def with_history(self) -> list[dict[str, Any]]:
+        """The objectives with their earlier weeks."""
+        past = history(self.gold, self.objectives, self.weeks, self.calendar, self.min_coverage)
+        return [{**row, "history": to_json(past[row["name"]])} for row in self.judged]
+
+
+FORMAT: Final = 2
+"""The ``format`` of report.json that this version writes and reads."""
 
 
 class Rack(NamedTuple):
@@ -64,6 +150,52 @@ class Rack(NamedTuple):
 
     source: Annotated[str, SOURCE]
     rack: Annotated[str, Means("its rack as last reported")]
+
+
+class PreviousFigure(NamedTuple):
+    """A key figure of the week before."""
+
+    week: Annotated[str, Means("ISO week")]
+    value: Annotated[float, Means("figure")]
+    low: Annotated[Known, Means("lower bound, with unknown time as good")]
+    high: Annotated[Known, Means("upper bound, with unknown time as bad; empty: not known")]
+
+
+class KeyFigure(NamedTuple):
+    """A figure of all subjects, or of the worst."""
+
+    name: Annotated[str, Means(
+        "writes_unavailable, no_leader, messages_lost, clients_throttled, coverage, "
+        "requests_failed or produce_latency")]  # fmt: skip
+    state: Annotated[str, Means("known, not_known or not_collected")]
+    reason: Annotated[str | None, Means("reason if it is not known")]
+    value: Annotated[Bounds, Means("figure; its upper bound is empty if unknown time can add more")]
+    unit: Annotated[str, Means("us, offsets, clients, share or ms")]
+    of: Annotated[int | None, Means("number of all clients")]
+    topic: Annotated[str | None, fields.TOPIC]
+    user: Annotated[str | None, fields.USER]
+    client_id: Annotated[str | None, fields.CLIENT_ID]
+    group: Annotated[str | None, fields.GROUP]
+    source: Annotated[str | None, fields.SOURCE]
+    subject_value: Annotated[Bounds, Means("figure of the worst subject")]
+    subject_unit: Annotated[str, Means("its unit")]
+    unknown_us: Annotated[int | None, Means("unknown time of the worst subject, microseconds")]
+    objective: Annotated[str | None, fields.OBJECTIVE]
+    previous: Annotated[PreviousFigure | None, Means("week before")]
+    change: Annotated[str, Means(
+        "worse, better, same, unclear (bounds of both weeks overlap) or "
+        "none (without previous)")]  # fmt: skip
+    history: Annotated[list[float | None], Means(
+        "eight weeks, oldest first, greater is worse; of coverage the unknown share")]  # fmt: skip
+
+
+class Previous(NamedTuple):
+    """Change in the missed objectives since the week before."""
+
+    week: Annotated[str, Means("ISO week before")]
+    newly_missed: Annotated[list[str], Means("objectives missed now and met in that week")]
+    no_longer_missed: Annotated[list[str], Means("objectives met now and missed in that week")]
+    missed: Annotated[int, Means("number of objectives missed in that week")]
 
 
 class Week(Declared):
@@ -102,7 +234,7 @@ class Report(Declared):
     verdicts: Annotated[list[Verdict], Means("verdicts of the objectives, worst first")]
     composites: Annotated[list[Composite], Means(
         "composites on all subjects, and on the subjects of each team and tier")]  # fmt: skip
-    objectives: Annotated[list[Objective], Means("objectives and their subjects")]
+    objectives: Annotated[list[ObjectiveRow], Means("objectives and their subjects")]
     maintenance: Annotated[list[Maintenance], Means("planned maintenance in the period")]
     corrections: Annotated[list[Correction], Means("corrections that concern a subject")]
     restated: Annotated[list[Restated] | None, Means(
@@ -110,26 +242,32 @@ class Report(Declared):
         "figures were published")]  # fmt: skip
     business_hours: Annotated[BusinessHours | None, Means(
         "objectives over business hours; null: no business hours")]  # fmt: skip
-    events: Annotated[list[Event] | None, Means(
+    events: Annotated[list[EventRow] | None, Means(
         "events, most of an error budget first; null: not known")]  # fmt: skip
     incidents: Annotated[list[IncidentOfEvent] | None, Means("incidents; null: not known")]
     incidents_omitted: Annotated[int | None, Means("number of further incidents")]
-    service: Annotated[Service, Means("requests, latency and traffic")]
-    min_isr: Annotated[MinIsr, Means("partitions under min ISR or leaderless (KIP-164)")]
-    replication: Annotated[Replication, Means("missing and moving replicas, unclean leaders")]
-    throttling: Annotated[Throttling, Means("quotas and throttling (KIP-13)")]
-    tier_lag: Annotated[TierLag, Means("tiered-storage lag (KIP-963)")]
-    consumer_lag: Annotated[ConsumerLag, Means("lag of consumer groups")]
-    lost_before_read: Annotated[LostBeforeRead, Means(
+    service: Annotated[golden_signals.Service, Means("requests, latency and traffic")]
+    min_isr: Annotated[min_isr_.MinIsr, Means("partitions under min ISR or leaderless (KIP-164)")]
+    replication: Annotated[
+        replication_and_risks.Replication, Means("missing and moving replicas, unclean leaders")
+    ]
+    throttling: Annotated[throttling_.Throttling, Means("quotas and throttling (KIP-13)")]
+    tier_lag: Annotated[tier_lag_.TierLag, Means("tiered-storage lag (KIP-963)")]
+    consumer_lag: Annotated[consumer_groups.ConsumerLag, Means("lag of consumer groups")]
+    lost_before_read: Annotated[consumer_groups.LostBeforeRead, Means(
         "offsets deleted before a group had read them (KIP-490)")]  # fmt: skip
-    remote_reads: Annotated[RemoteReads, Means("reads from remote storage (KIP-1002)")]
-    tiering: Annotated[Tiering, Means("use of remote storage")]
-    capacity: Annotated[Capacity, Means("disk use")]
-    own_metrics: Annotated[OwnMetrics, Means("metrics without a section of their own")]
-    hygiene: Annotated[Hygiene, Means("recommendations")]
-    coverage: Annotated[Coverage, Means("coverage and gaps")]
+    remote_reads: Annotated[
+        remote_reads_.RemoteReads, Means("reads from remote storage (KIP-1002)")
+    ]
+    tiering: Annotated[storage.Tiering, Means("use of remote storage")]
+    capacity: Annotated[storage.Capacity, Means("disk use")]
+    own_metrics: Annotated[
+        other_metrics.OwnMetrics, Means("metrics without a section of their own")
+    ]
+    hygiene: Annotated[replication_and_risks.Hygiene, Means("recommendations")]
+    coverage: Annotated[coverage_.Coverage, Means("coverage and gaps")]
     collected: Annotated[list[str], Means("metrics of the questions with data in gold")]
-    timelines: Annotated[list[Timeline], Means("values of the charts")]
+    timelines: Annotated[list[timelines_.Timeline], Means("values of the charts")]
     trends: Annotated[Trends, Means("the last weeks of each objective")]
     racks: Annotated[list[Rack], Means("racks of brokers")]
     changes: Annotated[list[Change], Means("changes in the cluster, in the order of notice")]
@@ -155,7 +293,8 @@ QUESTIONS: Final[tuple[Question, ...]] = (
     min_isr_.QUESTION, throttling_.QUESTION, tier_lag_.QUESTION, consumer_groups.LOST_QUESTION,
     consumer_groups.LAG_QUESTION, remote_reads_.QUESTION, golden_signals.ANSWERS_QUESTION,
     golden_signals.LATENCY_QUESTION, golden_signals.TRAFFIC_QUESTION, storage.QUESTION,
-    min_isr_.RACKS, hygiene_.QUESTION, coverage_.QUESTION, replication_.QUESTION,
+    min_isr_.RACKS, replication_and_risks.HYGIENE_QUESTION, coverage_.QUESTION,
+    replication_and_risks.REPLICATION_QUESTION,
 )  # fmt: skip
 """Questions in the order of ``answers``, with keys of the records."""
 
@@ -182,29 +321,31 @@ SECTIONS: Final[Mapping[str, Callable[[Scope], Any]]] = {
     ],
     "restated": lambda it: restated(it.gold, it.judged),
     "business_hours": lambda it: business_hours(it.gold, it.objectives, it.calendar),
-    "service": lambda it: service(it.gold, it.statements, it.past),
-    "min_isr": lambda it: min_isr(it.gold, it.statements, it.incidents),
-    "replication": lambda it: replication(it.gold, it.statements, it.changes[0]),
-    "throttling": lambda it: throttling(it.gold, it.statements),
-    "tier_lag": lambda it: tier_lag(it.gold, it.statements),
-    "consumer_lag": lambda it: consumer_lag(it.gold, it.objectives),
+    "service": lambda it: golden_signals.service(it.gold, it.statements, it.past),
+    "min_isr": lambda it: min_isr_.min_isr(it.gold, it.statements, it.incidents),
+    "replication": lambda it: replication_and_risks.replication(
+        it.gold, it.statements, it.changes[0]
+    ),
+    "throttling": lambda it: throttling_.throttling(it.gold, it.statements),
+    "tier_lag": lambda it: tier_lag_.tier_lag(it.gold, it.statements),
+    "consumer_lag": lambda it: consumer_groups.consumer_lag(it.gold, it.objectives),
     "lost_before_read": lambda it: it.lost,
-    "remote_reads": lambda it: remote_reads(it.gold),
-    "tiering": lambda it: tiering(it.gold, it.statements),
-    "capacity": lambda it: capacity(it.gold),
+    "remote_reads": lambda it: remote_reads_.remote_reads(it.gold),
+    "tiering": lambda it: storage.tiering(it.gold, it.statements),
+    "capacity": lambda it: storage.capacity(it.gold),
     "own_metrics": lambda it: it.own_metrics,
-    "hygiene": lambda it: hygiene(
+    "hygiene": lambda it: replication_and_risks.hygiene(
         it.gold, {one.family for one in it.coverage.sources if one.observed_us}
     ),
     "coverage": lambda it: it.coverage,
     "collected": lambda it: sorted(it.levels.keys() & metrics_of(QUESTIONS)),
-    "timelines": lambda it: timelines(it.gold, it.own_metrics),
+    "timelines": lambda it: timelines_.timelines(it.gold, it.own_metrics),
     "trends": lambda it: trends(it.gold, it.objectives, it.weeks),
     "racks": racks,
     "changes": lambda it: [{**row, "at": iso(row["at"])} for row in it.changes[0]],
     "changes_omitted": lambda it: it.changes[1],
-    "rejected": lambda it: rejected(it.gold),
-    "detection_floor_us": lambda it: detection_floor_us(it.coverage),
+    "rejected": lambda it: coverage_.rejected(it.gold),
+    "detection_floor_us": lambda it: coverage_.detection_floor_us(it.coverage),
     "events": lambda it: it.events.events,
     "incidents": lambda it: it.events.incidents,
     "incidents_omitted": lambda it: it.events.incidents_omitted,

@@ -1,22 +1,28 @@
-"""The page: one self-contained HTML file that needs neither network nor script."""
+"""The page: one self-contained HTML file that needs neither network nor script.
+
+The page of several clusters shows which of them need a look, with a link to the report of each.
+"""
 
 import base64
 import hashlib
-from collections.abc import Callable, Sequence, Set
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Any, Final, NamedTuple
 
 from markupsafe import Markup
 
-from lakehouse.core import display
+from lakehouse.core import display, periods
 from lakehouse.core.periods import HOUR_US
-from lakehouse.report.charts import budget, week_lanes
-from lakehouse.report.charts.lanes import Lane, lanes, strip
-from lakehouse.report.charts.svg import Axis
-from lakehouse.report.facts.objectives.budget import STATUSES
+from lakehouse.report.facts.objectives.statement_rows import STATUSES, Status
 from lakehouse.report.figures import Facts
+from lakehouse.report.page import svg, week_lanes
+from lakehouse.report.page.svg import Axis, strip
+from lakehouse.report.page.week_lanes import Lane, lanes
 from lakehouse.report.resources import asset, templates
+from lakehouse.report.summary import lines
 from lakehouse.report.summary.model import Event, Objective, Summary, Tile
 from lakehouse.report.summary.summarize import summarize
+from lakehouse.report.summary.texts import line
 from lakehouse.report.tables.section import Detail, details
 
 _FIRST_SHEET: Final = 12
@@ -77,13 +83,13 @@ def objective_table(summary: Summary, link: Callable[[str], str]) -> ObjectiveTa
             rank=STATUSES.index(one.status),
             link=link(one.section),
             bar=_bar(one),
-            left=budget.burn_down(one.left, hours) if one.left else Markup(),
-            weeks=budget.eight_weeks(one.weeks),
+            left=svg.burn_down(one.left, hours) if one.left else Markup(),
+            weeks=svg.eight_weeks(one.weeks),
             is_on_second_sheet=nth == second,
         )
         for nth, one in enumerate(objectives)
     )
-    weeks = [week.name for one in objectives[:1] for week in one.weeks[-budget.WEEKS :]]
+    weeks = [week.name for one in objectives[:1] for week in one.weeks[-svg.WEEKS :]]
     return ObjectiveTable(
         rows=rows,
         weeks=f"{weeks[0]} to {weeks[-1]}" if weeks else "",
@@ -94,7 +100,7 @@ def objective_table(summary: Summary, link: Callable[[str], str]) -> ObjectiveTa
 
 def _bar(one: Objective) -> Markup:
     label = f"{one.used} of the error budget used"
-    return budget.budget_bar(one.used_share, one.used_low, one.used_high, label)
+    return svg.budget_bar(one.used_share, one.used_low, one.used_high, label)
 
 
 def _second_sheet(objectives: Sequence[Objective]) -> int:
@@ -239,4 +245,103 @@ def _tile_trend(tile: Tile) -> Markup:
     if not any(value is not None for value in tile.trend):
         return Markup()
     known = sum(value is not None for value in tile.trend)
-    return budget.trend(tile.trend, f"{tile.label}: last {len(tile.trend)} weeks, {known} known")
+    return svg.trend(tile.trend, f"{tile.label}: last {len(tile.trend)} weeks, {known} known")
+
+
+CLUSTERS_FORMAT: Final = 2
+EVENTS_OF_CLUSTER: Final = 3
+"""Events of each cluster; its page has the others."""
+
+
+class Cluster(NamedTuple):
+    """One cluster.
+
+    Attributes:
+        name: Its name in the facts.
+        facts: The facts of its report.
+        report: The same in short.
+    """
+
+    name: object
+    facts: Facts
+    report: Summary
+
+    @property
+    def status(self) -> Status:
+        """The worst status of its objectives."""
+        return self.report.headline.status
+
+    @property
+    def by_title(self) -> Mapping[str, Objective]:
+        """Its objectives by their titles."""
+        return {one.title: one for one in self.report.objectives}
+
+
+def clusters(reports: Iterable[Facts]) -> list[Cluster]:
+    """Return the clusters of some reports, worst first.
+
+    Args:
+        reports: Facts of one report for each cluster.
+    """
+    found = [Cluster(one.get("cluster"), one, summarize(one)) for one in reports]
+    return sorted(found, key=lambda one: (STATUSES.index(one.status), str(one.name)))
+
+
+def clusters_headline(found: Sequence[Cluster]) -> str:
+    """Return all clusters, worst first, in one sentence."""
+    tally = Counter(one.status for one in found)
+    worst = found[0].status if found else "no_data"
+    return line(f"clusters.{worst}", count=tally[worst], total=len(found))
+
+
+def clusters_json(found: Sequence[Cluster]) -> dict[str, Any]:
+    """Return the clusters as JSON has them."""
+    return {"format": CLUSTERS_FORMAT, "clusters": [_cluster_json(one) for one in found]}
+
+
+def clusters_page(found: Sequence[Cluster], pages: Mapping[str, str]) -> str:
+    """Return the clusters as one HTML page.
+
+    Args:
+        found: The clusters, worst first.
+        pages: Links to the pages of clusters, by the cluster.
+    """
+    titles = dict.fromkeys(title for one in found for title in one.by_title)
+    return html(
+        "summary.html.j2",
+        title=clusters_headline(found),
+        status=found[0].status if found else "no_data",
+        clusters=found,
+        titles=list(titles),
+        pages=pages,
+        most=EVENTS_OF_CLUSTER,
+        rank=STATUSES.index,
+    )
+
+
+def _cluster_json(one: Cluster) -> dict[str, Any]:
+    report = one.report
+    return {
+        "cluster": one.name,
+        "from": one.facts["from"],
+        "to": one.facts["to"],
+        "time_zone": one.facts.get("time_zone") or periods.UTC_NAME,
+        "week": one.facts.get("week"),
+        "status": one.status,
+        "headline": lines.headline(report),
+        "objectives": [
+            {"objective": each.name, "title": each.title, "status": each.status,
+             "used": each.used_share}
+            for each in report.objectives
+        ],
+        "events": [
+            {"number": each.number, "title": lines.plain(each.title), "when": each.when,
+             "length": each.length, "cause": lines.plain(each.cause),
+             "next": lines.plain(each.next_step),
+             "owner": each.owner and each.owner.text, "used": each.used_share}
+            for each in report.events[:EVENTS_OF_CLUSTER]
+        ],
+        "key_figures": {each.label: each.value for each in report.tiles},
+        "restated": len(one.facts.get("restated") or ()),
+        "coverage_percent": (one.facts.get("coverage") or {}).get("percent"),
+    }  # fmt: skip

@@ -21,8 +21,8 @@ from lakehouse.report.figures import Facts, Name
 from lakehouse.report.resources import templates
 from lakehouse.report.send.settings import Mail, trust
 from lakehouse.report.summary import lines
+from lakehouse.report.summary.lines import summary_text
 from lakehouse.report.summary.model import Summary
-from lakehouse.report.terminal import summary_text
 
 MOST_EVENTS: Final = 5
 

@@ -10,12 +10,12 @@ from typing import Any, Final
 from lakehouse.core import display
 from lakehouse.core.spans import Span
 from lakehouse.report import figures
-from lakehouse.report.facts.objectives.budget import Status
-from lakehouse.report.facts.owners.owner_accounts import is_of_brokers
+from lakehouse.report.facts.by_owner import is_of_brokers
+from lakehouse.report.facts.objectives.statement_rows import Status
 from lakehouse.report.figures import Facts, Name, Row
-from lakehouse.report.summary import amounts, impacts
-from lakehouse.report.summary.frame import Frame, blind
+from lakehouse.report.summary import impacts, texts
 from lakehouse.report.summary.model import Event, Text
+from lakehouse.report.summary.opening import Frame, blind
 from lakehouse.report.summary.texts import joined, line, listed, plain, text, words
 
 _UNOBSERVED: Final = 2
@@ -54,14 +54,14 @@ def _template(kind: str, values: dict[str, Any]) -> str:
 def _values(row: Row, found: Row) -> dict[str, Any]:
     start, end = (found.get(key) or row[own] for key, own in (("start", "from"), ("end", "to")))
     first, last = figures.moment(start), figures.moment(end)
-    at = f"{amounts.day(first)} {amounts.clock(first)}"
-    is_one_day = amounts.date(first) == amounts.date(figures.moment(row["from"]))
+    at = f"{texts.day(first)} {texts.clock(first)}"
+    is_one_day = texts.date(first) == texts.date(figures.moment(row["from"]))
     error = found.get("error")
     return {
-        "sources": listed(amounts.names(found.get("sources") or ())),
+        "sources": listed(texts.names(found.get("sources") or ())),
         "group": impacts.values(row)["group"],
-        "start": amounts.clock(first) if is_one_day else at,
-        "end": amounts.clock(last),
+        "start": texts.clock(first) if is_one_day else at,
+        "end": texts.clock(last),
         "error": "" if error is None else short_error(error),
         "changes": found.get("leader_changes") or 1,
         "limit": _rate(row, "quota"),
@@ -79,7 +79,7 @@ def short_error(error: str) -> str:
 
 def _since(lag: Row) -> str:
     start = figures.moment(lag["from"])
-    return f"{amounts.day(start)} {amounts.clock(start)}"
+    return f"{texts.day(start)} {texts.clock(start)}"
 
 
 def _ruled_out(found: Row) -> Text:
@@ -98,9 +98,9 @@ def _replicas(found: Row) -> Text:
     spare, single = found.get("no_spare") or (), found.get("single_replica") or ()
     return text(
         "cause.replicas" if spare else "cause.single",
-        spare=listed(amounts.names(spare)),
+        spare=listed(texts.names(spare)),
         spares=len(spare),
-        single=listed(amounts.names(single)),
+        single=listed(texts.names(single)),
         singles=len(single),
     )
 
@@ -128,18 +128,18 @@ def next_step(row: Row, scene: impacts.Scene) -> Text:
     found, start = row["cause"], figures.moment(row["from"])
     exposed = [*(found.get("no_spare") or ()), *(found.get("single_replica") or ())]
     values = impacts.values(row)
-    sources = amounts.names(found.get("sources") or ())
-    hours = amounts.hours_of(amounts.parts_of(row)) or ("", "")
+    sources = texts.names(found.get("sources") or ())
+    hours = texts.hours_of(texts.parts_of(row)) or ("", "")
     values |= {
         "sources": listed(sources) or values["source"],
         "quota": words(f"quota.{row.get('of')}"),
-        "at": amounts.at(start),
+        "at": texts.at(start),
         "start": hours[0],
         "end": hours[1],
-        "exposed": listed(amounts.names(exposed)),
+        "exposed": listed(texts.names(exposed)),
     }
     lag = impacts.lag_before(row, scene)
-    values["since"] = amounts.at(figures.moment(lag["from"])) if lag else ""
+    values["since"] = texts.at(figures.moment(lag["from"])) if lag else ""
     return text("next.loss_lag" if lag else _name(row), **values)
 
 
@@ -185,7 +185,7 @@ def events(facts: Facts, frame: Frame) -> tuple[Event, ...]:
 
 
 def _event(row: Row, scene: impacts.Scene, titles: Mapping[str, object]) -> Event:
-    parts = amounts.parts_of(row)
+    parts = texts.parts_of(row)
     used, objective = row.get("used"), row.get("objective")
     return Event(
         number=row["number"],
@@ -205,7 +205,7 @@ def _event(row: Row, scene: impacts.Scene, titles: Mapping[str, object]) -> Even
         objective=objective,
         notes=_notes(row),
         parts=parts,
-        subject=amounts.first_name({**row, "topic": next(iter(row.get("topics") or ()), None)}),
+        subject=texts.first_name({**row, "topic": next(iter(row.get("topics") or ()), None)}),
     )
 
 
@@ -225,23 +225,23 @@ def _status(used: float | None) -> Status:
 def when(row: Row, frame: Frame) -> str:
     """Return when an event was: its start and end, or its days and hours if it recurred."""
     start, end = figures.span_of(row, "from", "to")
-    parts = amounts.parts_of(row)
-    days = {amounts.date(part[0]) for part in parts}
+    parts = texts.parts_of(row)
+    days = {texts.date(part[0]) for part in parts}
     if len(days) >= _RECURRING_DAYS and len(days) * 2 > len(parts):
         return _daily(parts, len(days), frame)
-    shown = f"{amounts.day(start)} {amounts.clock(start)}"
+    shown = f"{texts.day(start)} {texts.clock(start)}"
     if row.get("ongoing"):
         return line("event.since", start=shown)
-    if amounts.date(start) != amounts.date(end):
-        return line("event.between", start=shown, end=f"{amounts.day(end)} {amounts.clock(end)}")
+    if texts.date(start) != texts.date(end):
+        return line("event.between", start=shown, end=f"{texts.day(end)} {texts.clock(end)}")
     seconds = end - start < _SECONDS_BELOW_US
-    first, last = (amounts.clock(us, seconds=seconds) for us in (start, end))
-    return line("event.within", day=amounts.day(start), start=first, end=last)
+    first, last = (texts.clock(us, seconds=seconds) for us in (start, end))
+    return line("event.within", day=texts.day(start), start=first, end=last)
 
 
 def _daily(parts: Sequence[Span], days: int, frame: Frame) -> str:
-    first, last = (date.toordinal() for date in amounts.dates_of(frame.span))
-    hours = amounts.hours_of(parts) or ("", "")
+    first, last = (date.toordinal() for date in texts.dates_of(frame.span))
+    hours = texts.hours_of(parts) or ("", "")
     return line("event.daily", days=days, total=last - first + 1, start=hours[0], end=hours[1])
 
 
@@ -255,7 +255,7 @@ def _repeats(row: Row, frame: Frame) -> str:
 def _owner(row: Row) -> Name | None:
     owners = row.get("owners") or ([row["owner"]] if row.get("owner") is not None else [])
     owners = [row["owner"]] if is_of_brokers(row) else owners
-    return figures.name(plain(listed(amounts.names(owners)))) if owners else None
+    return figures.name(plain(listed(texts.names(owners)))) if owners else None
 
 
 def _affects(row: Row) -> Text:
@@ -263,13 +263,13 @@ def _affects(row: Row) -> Text:
     if not is_of_brokers(row):
         return ()
     others = [one for one in row.get("owners") or () if one != row["owner"]]
-    return text("event.affects", owners=listed(amounts.names(others)))
+    return text("event.affects", owners=listed(texts.names(others)))
 
 
 def _used(used: float | None, objective: str | None, titles: Mapping[str, object]) -> str:
     if used is None or objective is None:
         return ""
-    share = amounts.used(used)
+    share = texts.used(used)
     if budget := words(f"budget.{objective}"):
         return line("event.used", share=share, budget=budget)
     title = display.line(titles.get(objective) or objective)

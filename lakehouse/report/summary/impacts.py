@@ -6,9 +6,9 @@ from typing import Any, Final, NamedTuple
 from lakehouse.core import display
 from lakehouse.report import figures
 from lakehouse.report.figures import Facts, Row, value_at
-from lakehouse.report.summary import amounts
-from lakehouse.report.summary.frame import Frame
+from lakehouse.report.summary import texts
 from lakehouse.report.summary.model import Text
+from lakehouse.report.summary.opening import Frame
 from lakehouse.report.summary.texts import capital, joined, line, listed, text, words
 
 _HITS: Final = 3
@@ -93,12 +93,12 @@ def size(row: Row) -> Row:
 
 def topics(row: Row) -> Text:
     """Return the topics of an event; empty without any."""
-    return listed(amounts.names(row.get("topics") or ()))
+    return listed(texts.names(row.get("topics") or ()))
 
 
 def subject(row: Row) -> Text:
     """Return the subject of an event that is of one subject, otherwise its topics."""
-    return topics(row) if row.get("topics") else amounts.subject(row)
+    return topics(row) if row.get("topics") else texts.subject(row)
 
 
 def title(row: Row, scene: Scene) -> Text:
@@ -120,7 +120,7 @@ def values(row: Row) -> dict[str, Any]:
     return {
         "topics": whole if row.get("group") is None else topics(row),
         "group": _name(row.get("group")) or whole,
-        "client": amounts.subject({**row, "topic": None}),
+        "client": texts.subject({**row, "topic": None}),
         "source": _name(row.get("source")) or whole,
         "subject": whole,
         "request": _request(of),
@@ -145,7 +145,7 @@ def bad_state(row: Row) -> str:
 def cause_of(rows: Sequence[Row]) -> Text:
     """Return the cause that availability events have in common, as a subject; empty: not known."""
     kind = rows[0]["cause"]["kind"]
-    sources = amounts.names(one for row in rows for one in row["cause"].get("sources") or ())
+    sources = texts.names(one for row in rows for one in row["cause"].get("sources") or ())
     number = len(rows) if kind == "rolling_restart" else max(len(rows), len(sources))
     return text(f"hit.{kind}", sources=listed(sources), number=number)
 

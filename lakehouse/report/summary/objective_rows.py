@@ -9,12 +9,12 @@ from lakehouse.core.periods import DAY_US
 from lakehouse.core.spans import Span
 from lakehouse.report import figures
 from lakehouse.report.facts.fields import Bounds, bounds_in
-from lakehouse.report.facts.objectives.budget import STATUSES, Status
+from lakehouse.report.facts.objectives.statement_rows import STATUSES, Status
 from lakehouse.report.figures import Facts, Name, Row
 from lakehouse.report.owners import shown
-from lakehouse.report.summary import amounts
-from lakehouse.report.summary.frame import Frame
+from lakehouse.report.summary import texts
 from lakehouse.report.summary.model import Objective, Text, Week
+from lakehouse.report.summary.opening import Frame
 from lakehouse.report.summary.texts import line, text, words
 
 _SECTIONS: Final = (
@@ -99,7 +99,7 @@ def _objective(one: _Judged, facts: Facts, frame: Frame) -> Objective:
         owner=_owner(row, worst),
         section=section_of(row.get("metrics") or ()),
         note=_note(row["name"], worst, facts) if one.is_known and worst else "",
-        subject=amounts.subject(worst) if worst else (),
+        subject=texts.subject(worst) if worst else (),
         unobserved_us=(worst or {}).get("unknown_us"),
     )
 
@@ -109,13 +109,13 @@ def _figures(one: _Judged, frame: Frame) -> tuple[str, str]:
     worst, (used, low, high) = one.worst or {}, one.used
     least, most = worst.get("attainment_low"), worst.get("attainment_high")
     if (one.status == "uncertain" or frame.is_blind) and least is not None and most is not None:
-        share = amounts.between_shares(least, most, 1, float(one.row["target"]))
+        share = texts.between_shares(least, most, 1, float(one.row["target"]))
         if low is None or high is None:
             return share, display.NOT_KNOWN
-        return share, amounts.between_shares(low, high, 0)
+        return share, texts.between_shares(low, high, 0)
     apart = (0, 1, float(one.row["target"]))
     share = display.share(worst.get("attainment"), apart=apart)
-    return share, amounts.used(used)
+    return share, texts.used(used)
 
 
 def _bounds(worst: Row) -> str:
@@ -130,16 +130,16 @@ def _bounds(worst: Row) -> str:
 
 def _worst(one: _Judged, frame: Frame) -> Text:
     worst = one.worst or {}
-    figure = amounts.of(worst, "bad")
+    figure = texts.of(worst, "bad")
     unknown = worst.get("unknown_us") if one.status == "uncertain" else None
     bad = figures.length(figure.us) if figure.us else words("objective.nothing_bad")
-    bounds = amounts.around(figure)
+    bounds = texts.around(figure)
     if events := worst.get("events"):
         total = display.count(events["total"])
         bad, bounds = line("objective.events", bad=display.count(events["bad"]), total=total), ""
     return text(
         "objective.worst",
-        subject=amounts.subject(worst),
+        subject=texts.subject(worst),
         bad=bad,
         bounds=bounds,
         unknown=display.length(unknown, "up") if unknown else "",
@@ -197,13 +197,13 @@ def _window(row: Row, frame: Frame) -> str:
 
 
 def _short_day(us: int) -> str:
-    return amounts.day(us).partition("\u00a0")[2]
+    return texts.day(us).partition("\u00a0")[2]
 
 
 def _weeks(row: Row, status: Status, frame: Frame) -> tuple[Week, ...]:
     """Return the statuses of the last weeks; of a report of a week, the last is the row's."""
     history = row.get("history") or ()
-    found = [Week(amounts.week_name(one["week"]), _of_week(one)) for one in history]
+    found = [Week(texts.week_name(one["week"]), _of_week(one)) for one in history]
     if found and frame.word == "week":
         found[-1] = found[-1]._replace(status=status)
     return tuple(found)

@@ -13,12 +13,11 @@ from lakehouse.core import display
 from lakehouse.core.spans import length
 from lakehouse.report import figures
 from lakehouse.report.figures import Facts, Row
-from lakehouse.report.summary import amounts, events, impacts
-from lakehouse.report.summary.frame import Frame, elapsed, frame_of, headline, period
+from lakehouse.report.summary import events, impacts, texts
 from lakehouse.report.summary.model import Event, Objective, Summary, Text
 from lakehouse.report.summary.objective_rows import LEVELS, objective_rows
+from lakehouse.report.summary.opening import Frame, elapsed, frame_of, headline, period, tiles
 from lakehouse.report.summary.texts import capital, joined, line, listed, spaced, text, words
-from lakehouse.report.summary.tiles import tiles
 
 _SENTENCES: Final = 3
 _SEVERAL_DAYS: Final = 2
@@ -81,8 +80,8 @@ def _length(row: Row, frame: Frame) -> dict[str, str]:
 
 
 def _days(row: Row, frame: Frame) -> str:
-    days = len({amounts.date(start) for start, _ in amounts.parts_of(row)})
-    first, last = amounts.dates_of(frame.span)
+    days = len({texts.date(start) for start, _ in texts.parts_of(row)})
+    first, last = texts.dates_of(frame.span)
     if days < _SEVERAL_DAYS:
         return ""
     is_every = days == (last - first).days + 1
@@ -128,7 +127,7 @@ def _together(rows: Sequence[Row]) -> int | None:
     times: list[int] = [row["bad_us"] for row in rows if row.get("bad_us") is not None]
     if len(times) < len(rows):
         return None
-    return min(sum(times), length(span for row in rows for span in amounts.parts_of(row)))
+    return min(sum(times), length(span for row in rows for span in texts.parts_of(row)))
 
 
 def _causes(rows: Sequence[Row]) -> list[Text]:
@@ -140,7 +139,7 @@ def _causes(rows: Sequence[Row]) -> list[Text]:
 
 
 def _topics(rows: Sequence[Row]) -> Text:
-    return listed(amounts.names(topic for row in rows for topic in row.get("topics") or ()))
+    return listed(texts.names(topic for row in rows for topic in row.get("topics") or ()))
 
 
 def _of_objective(one: Objective) -> Text:
@@ -279,7 +278,7 @@ def _restated(facts: Facts) -> list[Text]:
     count = len(facts.get("restated") or ())
     histories = [one.get("history") or () for one in facts.get("objectives") or ()]
     weeks = sorted({row["week"] for each in histories for row in each if row.get("restated")})
-    names = list(map(amounts.week_name, weeks))
+    names = list(map(texts.week_name, weeks))
     return [
         text("notes.restated", count=count) if count else (),
         text("notes.restated_weeks", weeks=listed(names, len(names))) if names else (),
@@ -344,5 +343,5 @@ def _week(facts: Mapping[str, Any]) -> str:
     week = facts.get("week")
     if not week:
         return ""
-    number = amounts.week_name(week["iso"]).removeprefix("W").lstrip("0")
+    number = texts.week_name(week["iso"]).removeprefix("W").lstrip("0")
     return line("period.week", number=number)

@@ -2,13 +2,22 @@
 
 from typing import Final
 
-from lakehouse.report.evidence import Rows
+from lakehouse.report.facts.fields import Rows
 from lakehouse.report.facts.sections.min_isr import QUESTION, IsrBroker
-from lakehouse.report.facts.sections.replication import QUESTION as REPLICATION_QUESTION
+from lakehouse.report.facts.sections.replication_and_risks import REPLICATION_QUESTION
 from lakehouse.report.figures import Row, length
-from lakehouse.report.tables.contents import count, longest, most, name, number, peak, time
 from lakehouse.report.tables.section import Claim, counted, section
-from lakehouse.report.tables.table_spec import Column, TableSpec
+from lakehouse.report.tables.table_spec import (
+    Column,
+    TableSpec,
+    count,
+    longest,
+    most,
+    name,
+    number,
+    peak,
+    time,
+)
 
 
 def _unavailable(row: Row) -> str:

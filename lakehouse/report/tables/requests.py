@@ -5,19 +5,25 @@ from typing import Final
 
 from lakehouse.core import display
 from lakehouse.report import evidence, figures
-from lakehouse.report.evidence import Rows
-from lakehouse.report.facts.sections.golden_signals import (
-    ANSWERS_QUESTION,
-    LATENCY_QUESTION,
-    TRAFFIC_QUESTION,
-    Answers,
-    Error,
-    Latency,
-    Traffic,
-)
+from lakehouse.report.facts.fields import Rows
+from lakehouse.report.facts.sections import golden_signals
 from lakehouse.report.facts.sections.throttling import QUESTION
 from lakehouse.report.figures import Facts, Row, length
-from lakehouse.report.tables.contents import (
+from lakehouse.report.tables.section import (
+    Claim,
+    Part,
+    counted,
+    coverage_clause,
+    figures_known,
+    plain,
+    section,
+    unanswered,
+)
+from lakehouse.report.tables.table_spec import (
+    Cell,
+    Column,
+    Content,
+    TableSpec,
     bounded,
     count,
     isolated,
@@ -32,17 +38,6 @@ from lakehouse.report.tables.contents import (
     time,
     word,
 )
-from lakehouse.report.tables.section import (
-    Claim,
-    Part,
-    counted,
-    coverage_clause,
-    figures_known,
-    plain,
-    section,
-    unanswered,
-)
-from lakehouse.report.tables.table_spec import Cell, Column, Content, TableSpec
 
 _GOOD: Final = ("good", "good_low", "good_high")
 
@@ -59,7 +54,7 @@ def _errors_first(row: Row) -> tuple[float, float]:
 _REQUEST: Final[Content] = word("request", "request")
 
 BROKERS: Final = TableSpec(
-    rows=Rows(Answers, "service.brokers", ("errors", "errors_low")),
+    rows=Rows(golden_signals.Answers, "service.brokers", ("errors", "errors_low")),
     caption="Brokers that answered with errors",
     noun="broker",
     columns=(
@@ -72,7 +67,7 @@ BROKERS: Final = TableSpec(
 )
 
 ERRORS: Final = TableSpec(
-    rows=Rows(Error, "service.errors"),
+    rows=Rows(golden_signals.Error, "service.errors"),
     caption="Errors by code",
     noun="error",
     columns=(
@@ -84,7 +79,7 @@ ERRORS: Final = TableSpec(
 )
 
 LATENCY: Final = TableSpec(
-    rows=Rows(Latency, "service.latency", ("slow_us", "slow_high_us")),
+    rows=Rows(golden_signals.Latency, "service.latency", ("slow_us", "slow_high_us")),
     caption="Brokers above the p99 limit",
     noun="broker",
     columns=(
@@ -99,7 +94,7 @@ LATENCY: Final = TableSpec(
 )
 
 TRAFFIC: Final = TableSpec(
-    rows=Rows(Traffic, "service.topics"),
+    rows=Rows(golden_signals.Traffic, "service.topics"),
     caption="Traffic by topic",
     noun="topic",
     columns=(
@@ -116,7 +111,7 @@ TRAFFIC: Final = TableSpec(
 
 def _succeeded(facts: Facts) -> Part:
     """State the success rates, and the most frequent error."""
-    decided = evidence.decide(facts, ANSWERS_QUESTION)
+    decided = evidence.decide(facts, golden_signals.ANSWERS_QUESTION)
     requests = [
         row for row in (facts.get("service") or {}).get("requests") or () if row.get("good")
     ]
@@ -152,7 +147,7 @@ def _away(facts: Facts) -> Iterator[str]:
 
 def _fast(facts: Facts) -> Part:
     """State which brokers were slower than an objective allows, or the highest p99."""
-    decided = evidence.decide(facts, LATENCY_QUESTION)
+    decided = evidence.decide(facts, golden_signals.LATENCY_QUESTION)
     if not decided.is_answered:
         return unanswered(decided)
     rows = LATENCY.all_rows(facts)
@@ -197,7 +192,7 @@ def _where(row: Row) -> str:
 
 def _moved(facts: Facts) -> Part:
     """State how much was written and read."""
-    decided = figures_known(facts, TRAFFIC_QUESTION)
+    decided = figures_known(facts, golden_signals.TRAFFIC_QUESTION)
     rows = TRAFFIC.bad_rows(TRAFFIC.all_rows(facts))
     if not decided.is_answered or not rows:
         return unanswered(decided) if decided.reason else Part("0 topics with traffic")

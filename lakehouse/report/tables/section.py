@@ -11,10 +11,11 @@ from typing import Any, Final, NamedTuple
 
 from lakehouse.core import display
 from lakehouse.report import evidence, resources, tables
-from lakehouse.report.evidence import Evidence, Question
+from lakehouse.report.evidence import Evidence
+from lakehouse.report.facts.fields import Question
 from lakehouse.report.figures import Facts, Row
 from lakehouse.report.summary.model import Summary
-from lakehouse.report.tables import contents
+from lakehouse.report.tables import table_spec
 from lakehouse.report.tables.table_spec import Listing, TableSpec
 
 
@@ -179,7 +180,7 @@ def _claim(claim: Claim, rows: Sequence[Row], decided: Evidence, *, is_first: bo
     if not number:
         return f"{_of(0, known, noun)} {claim.verb}" if is_first else ""
     least = "at least " if not decided.is_whole else ""
-    worst = f"{claim.worst} {contents.text_of(table.columns[0].content.cell(bad[0]))}"
+    worst = f"{claim.worst} {table_spec.text_of(table.columns[0].content.cell(bad[0]))}"
     return f"{least}{_of(number, known, noun)} {claim.verb}; {worst}, {claim.figure(bad[0])}"
 
 

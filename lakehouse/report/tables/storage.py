@@ -5,13 +5,26 @@ from typing import Any, Final
 
 from lakehouse.core import display
 from lakehouse.report import figures
-from lakehouse.report.evidence import Rows
+from lakehouse.report.facts.fields import Rows
 from lakehouse.report.facts.sections import remote_reads, tier_lag
 from lakehouse.report.facts.sections.remote_reads import ReadingBroker
 from lakehouse.report.facts.sections.storage import QUESTION, StoredTopic
 from lakehouse.report.facts.sections.tier_lag import TierBroker
 from lakehouse.report.figures import Facts, Row, length
-from lakehouse.report.tables.contents import (
+from lakehouse.report.tables.section import (
+    Claim,
+    Part,
+    counted,
+    coverage_clause,
+    figures_known,
+    plain,
+    section,
+    unanswered,
+)
+from lakehouse.report.tables.table_spec import (
+    Cell,
+    Column,
+    TableSpec,
     count,
     most,
     name,
@@ -23,17 +36,6 @@ from lakehouse.report.tables.contents import (
     time,
     word,
 )
-from lakehouse.report.tables.section import (
-    Claim,
-    Part,
-    counted,
-    coverage_clause,
-    figures_known,
-    plain,
-    section,
-    unanswered,
-)
-from lakehouse.report.tables.table_spec import Cell, Column, TableSpec
 
 
 def _first_full(row: Row) -> Any:

@@ -33,9 +33,10 @@ from lakehouse.engines.gold_reader import EXACT, GoldRows, labels_in
 from lakehouse.engines.relation import Relation, is_one_of, select, text
 from lakehouse.kernel import arrow_types
 from lakehouse.rollup.lake_catalogues import definitions
-from lakehouse.slo.calendar.maintenance import Exclusions, Maintenance
 from lakehouse.slo.counters.uncounted import Source, UncountedTime
-from lakehouse.slo.sla_statement import Counts, Lifetime, SliKey
+from lakehouse.slo.report_calendar import Maintenance
+from lakehouse.slo.sla_statement import Counts
+from lakehouse.slo.sli_query import Exclusions, Lifetime, SliKey
 
 _TABLES: Final = {"topic": tables.TOPICS, "source": tables.SOURCES}
 _SUMS: Final = (

@@ -24,7 +24,7 @@ from lakehouse.core.spans import Span, overlap, union, without
 from lakehouse.engines.gold_reader import GoldRows, Row
 from lakehouse.engines.relation import is_one_of
 from lakehouse.errors import TableNotFoundError
-from lakehouse.slo.sla_statement import Lifetime
+from lakehouse.slo.sli_query import Lifetime
 from lakehouse.tables.bronze import MAX_GAP_INTERVALS
 from lakehouse.tables.source_names import role_of
 

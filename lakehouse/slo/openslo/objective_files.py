@@ -2,19 +2,28 @@
 
 A file's ``metricSource`` has type ``jmxlake``, with a ``level``, a ``metric``, the attributes that
 a subject must have (``where``) and the patterns that its names, or labels of its series, must match
-(``match``). See docs/objectives.md.
+(``match``). See docs/objectives.md. ``check`` finds metrics and labels that can never have data.
 """
 
-from collections.abc import Sequence
+import difflib
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from lakehouse.core.objective import Objective
+from lakehouse.core.error_budget_window import TimeWindow
+from lakehouse.core.metrics import UNAVAILABLE, Known, known
+from lakehouse.core.objective import NAMES, Objective, Part
 from lakehouse.core.yaml_nodes import Findings, MalformedError, Node, documents, worst
-from lakehouse.errors import ObjectiveError
-from lakehouse.slo.openslo import indicators, schema, slo_to_objectives
-from lakehouse.slo.openslo.indicators import Library
+from lakehouse.engines.engine import Engine, ask
+from lakehouse.engines.gold_reader import labels_in
+from lakehouse.engines.relation import is_one_of
+from lakehouse.errors import ObjectiveError, TableNotFoundError
+from lakehouse.rollup.lake_catalogues import meanings
+from lakehouse.slo.openslo import schema, slo_to_objectives
+from lakehouse.slo.openslo.slo_to_objectives import Library
+from lakehouse.tables import LABELLED, METRIC_DEFINITIONS
 from lakehouse.tables.strict_files import UnreadableFileError, read_text
 
 SHIPPED: Final = Path(__file__).parents[1] / "objectives"
@@ -139,7 +148,7 @@ def _read_objectives(valid: list[FileObject]) -> None:
     library, used = {(item.kind, item.name): item.node for item in valid}, set()
     for item in valid:
         if item.kind == "SLO":
-            used |= indicators.references(item.node)
+            used |= _references(item.node)
             item.objectives = slo_to_objectives.objectives(item.node, library, item.findings)
     for item in valid:
         if item.kind in _NO_EFFECT and not (item.kind == "SLI" and item.name in used):
@@ -147,18 +156,18 @@ def _read_objectives(valid: list[FileObject]) -> None:
             item.findings.note(item.node, f"{item.kind} has no effect: {reason}")
     _check_names(valid)
     for item in valid:
-        if item.kind == "SLO" and indicators.is_composite(item.node):
+        if item.kind == "SLO" and slo_to_objectives.is_composite(item.node):
             _weigh(item, valid, library)
 
 
 def _weigh(composite: FileObject, valid: list[FileObject], library: Library) -> None:
     """Make the objectives of other SLOs parts of a composite."""
     slos = {item.name: item for item in valid if item.kind == "SLO"}
-    pairs = indicators.weighed(composite.node, library)
+    pairs = _weighed(composite.node, library)
     window = slo_to_objectives.window(composite.node)
     for goal, _ in pairs:
         slo = slos[goal.entries["indicatorRef"].text]
-        indicators.compare(goal, window, slo.objectives, composite.findings)
+        _compare(goal, window, slo.objectives, composite.findings)
     if worst(composite.findings) in {"invalid", "unsupported"}:
         composite.objectives = []
         return
@@ -178,3 +187,155 @@ def _check_names(valid: list[FileObject]) -> None:
             message = f"another {item.kind} is called {item.name}: {first.file}:{first.line}"
             item.findings.unsupported(item.node.entries["metadata"].entries["name"], message)
             item.objectives = []
+
+
+def of_lake(engine: Engine, objects: Iterable[FileObject]) -> dict[str, Known]:
+    """Return the metrics in the catalogues of a lake's agents, and derived metrics.
+
+    Args:
+        engine: Reads the lake.
+        objects: Objects of files. If their objectives choose by labels, the metrics have labels.
+
+    Raises:
+        TableNotFoundError: The lake has no catalogue of an agent.
+    """
+    sql, shipped = "SELECT DISTINCT r.metric, r.kind, r.family FROM {rows} r", known()
+    metrics = {name: one for name, one in shipped.items() if not one.families}
+    chosen = [one for item in objects for one in item.objectives if one.series]
+    labels = _labels(engine, {name for one in chosen for name in one.metrics}) if chosen else {}
+    rows = ask(engine, sql, rows=engine.rows(METRIC_DEFINITIONS))
+    traits = meanings(engine)
+    for metric, kind, family in rows:
+        level = shipped[metric].level if metric in shipped else ""
+        others = metrics[metric].families if metric in metrics else frozenset()
+        metrics[metric] = Known(
+            kind, others | {family}, level, labels.get(metric, ()), traits.traits_of(metric)
+        )
+    return metrics
+
+
+def _labels(engine: Engine, metrics: Iterable[str]) -> dict[str, set[str]]:
+    """Return the labels of the series of some metrics in gold; empty before a rollup."""
+    where = is_one_of("r.metric", sorted(metrics))
+    sql = f"SELECT DISTINCT r.metric, r.labels FROM {{rows}} r WHERE {where}"
+    try:
+        rows = engine.rows(LABELLED)
+    except TableNotFoundError:
+        return {}
+    found: defaultdict[str, set[str]] = defaultdict(set)
+    for metric, labels in ask(engine, sql, rows=rows):
+        found[metric] |= labels_in(labels).keys()
+    return found
+
+
+def check(objects: list[FileObject], metrics: Mapping[str, Known], *, where: str) -> None:
+    """Add a finding for each objective that cannot have data, and remove the objective.
+
+    Args:
+        objects: The objects of files; their findings are added to.
+        metrics: The known metrics.
+        where: Their place, for the findings.
+    """
+    for item in objects:
+        for objective in item.objectives:
+            for name, fault in _faults(objective, metrics, where):
+                place = next(_places(item.node, name), item.node)
+                if (finding := place.says("unsupported", fault)) not in item.findings:
+                    item.findings.append(finding)
+        if item.outcome == "unsupported":
+            item.objectives = []
+
+
+def _places(node: Node, name: str) -> Iterator[Node]:
+    """Yield the places of a metric or label of this name; none if it is in a referenced object."""
+    metric, match = node.get("metric"), node.get("match")
+    if metric is not None and metric.text == name:
+        yield metric
+    if match is not None and name in match.keys:
+        yield match.keys[name]
+    for inner in (*node.entries.values(), *node.items):
+        yield from _places(inner, name)
+
+
+def _faults(
+    objective: Objective, metrics: Mapping[str, Known], where: str
+) -> Iterator[tuple[str, str]]:
+    """Yield each metric and label of an objective that cannot have data, with the reason."""
+    events = objective.events
+    levels = ("topic", "partition") if objective.kind == "topic" else (objective.kind,)
+    for name in dict.fromkeys(objective.metrics):
+        one = metrics.get(name)
+        if one is None and objective.level == "group" and not events:
+            one = next((two for two in metrics.values() if two.traits.bound_of == name), None)
+        if one is None:
+            yield name, _unknown(name, metrics, where)
+        elif one.level and one.level not in levels:
+            yield name, f"it is a metric of level {one.level}, not {objective.level}"
+        elif objective.kind in {"topic", "client"} and not one.traits.has_figures:
+            yield name, "no figure is made of it: it describes, or is a position"
+        elif events and one.kind != "counter":
+            yield name, "it is a gauge, and counts no events: write a thresholdMetric"
+        elif not events and one.kind == "counter" and objective.level != "group":
+            yield name, "it is a counter, not a gauge: write a ratioMetric"
+        labels = one.labels if one else objective.series
+        for label in sorted(objective.series.keys() - labels):
+            yield label, _no_label(label, name, labels, where)
+
+
+def _no_label(label: str, metric: str, labels: Iterable[str], where: str) -> str:
+    near = difflib.get_close_matches(label, [*labels, *NAMES], 1, 0.75)
+    others = ", ".join(sorted(labels)) or "none yet: name a --lake, after a rollup"
+    meant = f"did you mean {near[0]}?" if near else f"its labels are {others}"
+    return f"{where} has no series of {metric} with that label; {meant}"
+
+
+def _unknown(name: str, metrics: Mapping[str, Known], where: str) -> str:
+    shipped = known().get(name)
+    if shipped:
+        families = " or ".join(sorted(shipped.families))
+        return f"{where} does not read it: switch the family {families} on"
+    named = dict.fromkeys(one.traits.bound_of or own for own, one in metrics.items())
+    near = difflib.get_close_matches(name, [*named, UNAVAILABLE], 1, 0.75)
+    meant = f"; did you mean {near[0]}?" if near else ""
+    return f"{where} has no such metric{meant}"
+
+
+def _references(slo: Node) -> set[str]:
+    """Return the names of all indicators that a valid SLO refers to."""
+    places = (slo.entries["spec"], *slo_to_objectives.goals(slo))
+    return {ref.text for place in places if (ref := place.get("indicatorRef"))}
+
+
+def _weighed(slo: Node, library: Library) -> list[tuple[Node, Part]]:
+    """Return the objectives of a composite that refer to other SLOs."""
+    pairs = zip(
+        slo_to_objectives.goals(slo),
+        slo_to_objectives.composite_parts(slo, Findings()),
+        strict=True,
+    )
+    return [(goal, part) for goal, part in pairs if slo_to_objectives.refers_to_slo(goal, library)]
+
+
+def _compare(
+    goal: Node, window: TimeWindow | None, found: Sequence[Objective], findings: Findings
+) -> None:
+    """Add findings on the differences between an entry of ``objectives`` and its SLO.
+
+    Args:
+        goal: The entry.
+        window: The window of the composite.
+        found: The objectives of that SLO.
+        findings: Receives differences that prevent a weight, and keys without effect.
+    """
+    ref = goal.entries["indicatorRef"]
+    if len(found) != 1:
+        message = f"that SLO has {len(found)} objectives that jmxlake supports, not one"
+        findings.unsupported(ref, message)
+        return
+    (one,) = found
+    if one.target != slo_to_objectives.target(goal):
+        findings.note(ref, f"the target of that SLO counts: {one.target:.10g}")
+    if one.window != window:
+        findings.note(ref, f"the window of that SLO counts: {one.window.name}")
+    for key in goal.present("op", "value"):
+        findings.note(goal.keys[key], "no effect: the SLO's own value counts")

@@ -1,45 +1,28 @@
-"""Events and incidents as report.json has them."""
+"""Events and incidents as report.json has them, and how they are written."""
 
-from typing import Annotated, NamedTuple
+from __future__ import annotations
 
-from lakehouse.report.facts.fields import (
-    CLIENT_ID,
-    GROUP,
-    OBJECTIVE,
-    PARTITION,
-    SOURCE,
-    TOPIC,
-    USER,
-    Bounds,
-    Known,
-    Means,
-)
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Final, NamedTuple
 
-
-class Hit(NamedTuple):
-    """A topic that an event hit."""
-
-    topic: Annotated[str, TOPIC]
-    kind: Annotated[str, Means("under_min_isr or leaderless")]
-    partitions: Annotated[int, Means("number of its partitions that were hit")]
-    of: Annotated[int | None, Means("number of its partitions")]
-    most: Annotated[int, Means("maximum number of partitions at one instant")]
-    bad_us: Annotated[int, Means("time in which any partition was hit, microseconds")]
-
-
-class Size(NamedTuple):
-    """Sizes of an event; None: not of its kind, or not known."""
-
-    partitions: Annotated[int | None, Means(
-        "number of partitions that were hit or lost messages")] = None  # fmt: skip
-    offsets_low: Annotated[Known, Means("lower bound of the lost offsets")] = None
-    offsets_high: Annotated[Known, Means("upper bound of the lost offsets")] = None
-    throttle_ms_mean: Annotated[Known, Means("mean wait while throttled, milliseconds")] = None
-    throttle_ms_max: Annotated[Known, Means("maximum wait, milliseconds")] = None
-    rate_max: Annotated[Known, Means("maximum rate of the client on one broker")] = None
-    quota: Annotated[Known, Means("quota of the client on each broker, in the same unit")] = None
-    max_bytes: Annotated[Known, Means("maximum tiered-storage lag, bytes")] = None
-    max_value: Annotated[Known, Means("maximum of the metric")] = None
+from lakehouse.core.metrics import PARTITION_COUNT, shipped_meanings
+from lakehouse.core.periods import iso
+from lakehouse.core.spans import Span, length, union
+from lakehouse.core.subjects import SUBJECT
+from lakehouse.gold import causes
+from lakehouse.gold.causes import CHANGES, NOT_KNOWN, Change, Judged
+from lakehouse.gold.events import AVAILABILITY, Key
+from lakehouse.gold.incidents import Incident
+from lakehouse.report.facts import fields
+from lakehouse.report.facts.events import event_uses
+from lakehouse.report.facts.events.event_uses import Hit, Rest, Size, Sizes, Used, hits_of
+from lakehouse.report.facts.fields import Bounds, Known, Means
+from lakehouse.report.facts.gold import Gold, attribute
+from lakehouse.report.facts.sections.replication_and_risks import spare_replicas
+from lakehouse.slo.report_calendar import Calendar, Maintenance
+from lakehouse.slo.sla_statement import Statement
 
 
 class Part(NamedTuple):
@@ -79,13 +62,13 @@ class EventCause(NamedTuple):
 class Use(NamedTuple):
     """Bad time of one subject under one objective that belongs to an event."""
 
-    objective: Annotated[str, OBJECTIVE]
-    topic: Annotated[str | None, TOPIC]
-    partition: Annotated[int | None, PARTITION]
-    user: Annotated[str | None, USER]
-    client_id: Annotated[str | None, CLIENT_ID]
-    group: Annotated[str | None, GROUP]
-    source: Annotated[str | None, SOURCE]
+    objective: Annotated[str, fields.OBJECTIVE]
+    topic: Annotated[str | None, fields.TOPIC]
+    partition: Annotated[int | None, fields.PARTITION]
+    user: Annotated[str | None, fields.USER]
+    client_id: Annotated[str | None, fields.CLIENT_ID]
+    group: Annotated[str | None, fields.GROUP]
+    source: Annotated[str | None, fields.SOURCE]
     bad_us: Annotated[int, Means("its bad time, microseconds")]
     share: Annotated[Known, Means("share of the whole error budget of the objective")]
 
@@ -103,10 +86,10 @@ class Event(NamedTuple):
     ongoing: Annotated[bool, Means("1: it lasts until the end of the data")]
     bad_us: Annotated[Bounds, Means("bad time, microseconds")]
     topics: Annotated[list[str], Means("affected topics")]
-    user: Annotated[str | None, USER]
-    client_id: Annotated[str | None, CLIENT_ID]
-    group: Annotated[str | None, GROUP]
-    source: Annotated[str | None, SOURCE]
+    user: Annotated[str | None, fields.USER]
+    client_id: Annotated[str | None, fields.CLIENT_ID]
+    group: Annotated[str | None, fields.GROUP]
+    source: Annotated[str | None, fields.SOURCE]
     hits: Annotated[list[Hit], Means("affected topics, with their partitions")]
     size: Annotated[Size, Means("", column="")]
     parts: Annotated[list[Part], Means("bad intervals; very short pauses can be left out")]
@@ -133,11 +116,11 @@ class IncidentOfEvent(NamedTuple):
     metric: Annotated[str, Means("metric above 0")]
     kind: Annotated[str, Means("kind of its event")]
     level: Annotated[str, Means("partition, topic, client, group or source")]
-    topic: Annotated[str | None, TOPIC]
-    partition: Annotated[int | None, PARTITION]
-    user: Annotated[str | None, USER]
-    client_id: Annotated[str | None, CLIENT_ID]
-    group: Annotated[str | None, GROUP]
+    topic: Annotated[str | None, fields.TOPIC]
+    partition: Annotated[int | None, fields.PARTITION]
+    user: Annotated[str | None, fields.USER]
+    client_id: Annotated[str | None, fields.CLIENT_ID]
+    group: Annotated[str | None, fields.GROUP]
     start: Annotated[str, Means("start, UTC")]
     end: Annotated[str, Means("end, UTC")]
     lead_us: Annotated[int, Means(
@@ -155,3 +138,245 @@ class EventSections(NamedTuple):
     events: list[Event] | None = None
     incidents: list[IncidentOfEvent] | None = None
     incidents_omitted: int | None = None
+
+
+class Near(NamedTuple):
+    """Changes, fenced brokers and gaps in readings near the onset of an event.
+
+    Attributes:
+        changes: Changes in the cluster; None: they are not known.
+        were_fenced: Whether controllers counted fenced brokers; None: not known.
+        unread: Unobserved time by broker, microseconds; None: not examined.
+    """
+
+    changes: list[Change] | None = None
+    were_fenced: bool | None = None
+    unread: dict[str, int] | None = None
+
+
+_MOST_PARTS: Final = 500
+
+
+_NOT_LOOKED_AT: Final = Near()
+
+
+@dataclass
+class Draft:
+    """An event that is not numbered yet.
+
+    Attributes:
+        near: The evidence near its onset.
+        rests: Bad time without an incident.
+        hours: The hours of that time.
+    """
+
+    judged: Judged
+    items: list[Incident]
+    near: Near = _NOT_LOOKED_AT
+    uses: list[Used] = field(default_factory=list)
+    rests: list[Rest] = field(default_factory=list)
+    hours: list[Span] = field(default_factory=list)
+
+    @property
+    def key(self) -> Key:
+        """The key of its first event."""
+        return self.judged.events[0].key
+
+    @property
+    def onset(self) -> int:
+        """The start of its first event, microseconds."""
+        return self.judged.events[0].start
+
+    @property
+    def certain(self) -> list[Incident]:
+        """Its incidents without upper bounds and brokers' own counts."""
+        return certain(self.key.kind, self.items)
+
+    def spans(self) -> list[Span]:
+        """Return its bad intervals, microseconds."""
+        return union([*(one.span for one in self.certain), *self.hours])
+
+
+def certain(kind: str, items: list[Incident]) -> list[Incident]:
+    """Return the incidents of an event without upper bounds and brokers' own counts."""
+    own = [one for one in items if shipped_meanings().traits_of(one.metric).side != "high"]
+    of_partitions = [one for one in own if one.partition is not None]
+    return (of_partitions if kind == AVAILABILITY else own) or own or items
+
+
+class Writer:
+    """Writes the records of events; ``before``: names of events by week, the latest first."""
+
+    def __init__(
+        self,
+        gold: Gold,
+        calendar: Calendar,
+        sizes: Sizes,
+        before: Sequence[set[tuple[object, ...]]],
+    ) -> None:
+        self._gold, self._calendar = gold, calendar
+        self._sizes, self._before = sizes, before
+        self._subjects = {(one.kind, one.key): one for one in gold.subjects}
+        topics = [one for one in gold.subjects if one.kind == "topic"]
+        single, tight, _ = spare_replicas(topics)
+        self._single = {one.topic for one in single or ()}
+        self._tight = {one.topic for one in tight or ()}
+        self._partitions = {str(one.topic): attribute(one, PARTITION_COUNT) for one in topics}
+        last = max((one.last_us for one in gold.subjects), default=gold.period.span[1])
+        self._data_end = min(gold.period.span[1], last)
+
+    def event(self, draft: Draft) -> Event:
+        """Return the record, without its number."""
+        judged, key, spans = draft.judged, draft.key, draft.spans()
+        uses = self._uses(draft)
+        most = max(uses, key=lambda one: (one.share or 0.0, one.bad_us), default=None)
+        topics = list(judged.topics) or self._sizes.topics_lost(key)
+        slack_us = max(one.slack_us for one in judged.events)
+        return Event(
+            number=0,
+            kind=key.kind,
+            of=key.of,
+            from_=iso(spans[0][0]),
+            to=iso(spans[-1][1]),
+            ongoing=spans[-1][1] + slack_us >= self._data_end,
+            bad_us=_bad(draft, self._gold.period.span),
+            topics=topics,
+            user=key.user,
+            client_id=key.client_id,
+            group=key.group,
+            source=key.source,
+            hits=hits_of(draft.items, self._partitions),
+            size=self._sizes.of(key, draft.items),
+            parts=[Part(iso(start), iso(end)) for start, end in _parts(spans)],
+            incidents=len(draft.items),
+            cause=self._cause(draft, topics),
+            uses=uses,
+            objective=most.objective if most else None,
+            used=most.share if most else None,
+            owner=None,
+            owners=None,
+            weeks_in_row=causes.weeks_in_row(judged, self._before),
+            planned=self._overlaps(self._calendar.maintenance, draft, spans),
+            agreed=self._overlaps(self._calendar.corrections, draft, spans),
+        )
+
+    def _uses(self, draft: Draft) -> list[Use]:
+        """Return whose bad time it is, the greatest share first; a subject's rest is with it."""
+        times: defaultdict[int, int] = defaultdict(int)
+        statement_of: dict[int, Statement] = {}
+        for one in draft.uses:
+            times[id(one.statement)] += one.bad_us
+            statement_of[id(one.statement)] = one.statement
+        found = []
+        for place, statement in statement_of.items():
+            name, bad_us = statement.objective.name, times[place]
+            subject, share = statement.subject, event_uses.share(statement, bad_us)
+            names: dict[str, Any] = {**subject.names, "partition": subject.partition}
+            found.append(Use(objective=name, **names, bad_us=bad_us, share=share))
+        return sorted(found, key=lambda use: (-(use.share or 0.0), use.objective, str(use[1:7])))
+
+    def _cause(self, draft: Draft, topics: Sequence[str]) -> EventCause:
+        cause, near = draft.judged.cause, draft.near
+        kind = cause.kind
+        if draft.key.kind == "tiered" and self._sizes.failed(draft.key):
+            kind = "copy_errors"
+        changes = [one for one in near.changes or () if one.topic is None or one.topic in topics]
+        is_open = draft.key.kind == AVAILABILITY
+        return EventCause(
+            kind,
+            list(cause.sources),
+            None if cause.start is None else iso(cause.start),
+            None if cause.end is None else iso(cause.end),
+            cause.error,
+            [topic for topic in topics if is_open and topic in self._single],
+            [topic for topic in topics if is_open and topic in self._tight],
+            list(cause.also),
+            self._ruled_out(draft, kind, {one.kind for one in changes}),
+            [
+                Unobserved(source, us)
+                for source, us in (near.unread or {}).items()
+                if source not in cause.sources
+            ],
+            sum(one.number for one in changes if one.kind == "leader_change"),
+        )
+
+    def _ruled_out(self, draft: Draft, kind: str, seen: set[str]) -> list[str]:
+        """Return causes without evidence; unobserved time rules nothing out."""
+        if kind != NOT_KNOWN:
+            return []
+        if draft.key.kind == "tiered":
+            return ["copy_errors"] if self._sizes.failed(draft.key) is False else []
+        if draft.key.kind != AVAILABILITY:
+            return []
+        near = draft.near
+        was_read = near.unread is not None and not near.unread
+        found = ["restart"] if was_read and near.changes is not None else []
+        found += ["scrape_failure"] if was_read else []
+        if near.changes is not None:
+            found += [one for one in reversed(CHANGES) if one not in seen]
+        return found
+
+    def _overlaps(self, planned: Iterable[Maintenance], draft: Draft, spans: list[Span]) -> bool:
+        own = [one for one in planned if any(one.start_us < e and one.end_us > s for s, e in spans)]
+        if not own:
+            return False
+        names = {use.statement.objective.name for use in draft.uses} or {""}
+        subjects = [use.statement.subject for use in draft.uses]
+        named = [("topic", _names(topic=topic)) for topic in draft.judged.topics]
+        named += [("source", _names(source=source)) for source in draft.judged.cause.sources]
+        subjects += [one for key in named if (one := self._subjects.get(key)) is not None]
+        return any(
+            any(one.is_on(name) for name in names) and any(map(one.concerns, subjects))
+            for one in own
+        )
+
+
+def _names(**names: str) -> tuple[str | None, ...]:
+    return tuple(names.get(name) for name in SUBJECT)
+
+
+def _bad(draft: Draft, within: Span) -> Bounds:
+    """Return the bad time; without incidents it is the longest of a subject."""
+    if not draft.items:
+        return Bounds(*(
+            max(getattr(rest.statement.times, name) for rest in draft.rests)
+            for name in ("bad_us", "bad_low_us", "bad_high_us")
+        ))  # fmt: skip
+    sure = length((one.start, one.end - one.tail_us) for one in draft.certain)
+    most = length(
+        (max(within[0], one.start - one.lead_us), one.end)
+        for one in (draft.certain if draft.key.kind == AVAILABILITY else draft.items)
+    )
+    return Bounds(length(one.span for one in draft.certain), sure, most)
+
+
+def _parts(spans: Sequence[Span]) -> list[Span]:
+    """Return the spans; too many of them are joined across short gaps."""
+    found, gap = list(spans), 1_000_000
+    while len(found) > _MOST_PARTS:
+        gap *= 2
+        wide = union((start, end + gap) for start, end in spans)
+        found = [(start, end - gap) for start, end in wide]
+    return found
+
+
+def incident_row(event: Event, one: Incident) -> IncidentOfEvent:
+    """Return the record of an incident."""
+    return IncidentOfEvent(
+        event.number,
+        one.metric,
+        event.kind,
+        one.level,
+        one.topic,
+        one.partition,
+        one.user,
+        one.client_id,
+        one.group,
+        iso(one.start),
+        iso(one.end),
+        one.lead_us,
+        one.tail_us,
+        one.worst,
+        one.total,
+        list(one.sources),
+    )

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Final, NamedTuple
+from itertools import accumulate
+from typing import Annotated, Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.metrics import COPY_LAG, DELETE_LAG, names_in_bronze, shipped_meanings
@@ -22,10 +23,11 @@ from lakehouse.engines.gold_reader import is_hourly
 from lakehouse.engines.relation import is_one_of
 from lakehouse.gold.events import AVAILABILITY, NEVER, OTHER, SYMPTOM, Key, kind_of
 from lakehouse.gold.incidents import Incident
-from lakehouse.report.facts.events.event_records import Size
-from lakehouse.report.facts.fields import per_second
+from lakehouse.report.facts.fields import TOPIC, Known, Means
 from lakehouse.report.facts.gold import Gold, Sums
+from lakehouse.report.facts.gold_figures import per_second
 from lakehouse.report.facts.sections.consumer_groups import LostBeforeRead
+from lakehouse.report.facts.sections.min_isr import KINDS as AVAILABILITY_KINDS
 from lakehouse.report.facts.sections.throttling import KINDS, Quotas, quota_in_force, quotas
 from lakehouse.slo.sla_statement import Statement
 
@@ -288,3 +290,55 @@ def bad_hours(gold: Gold, rests: Sequence[Rest]) -> dict[int, list[Span]]:
         )
         for rest in rests
     }
+
+
+class Hit(NamedTuple):
+    """A topic that an event hit."""
+
+    topic: Annotated[str, TOPIC]
+    kind: Annotated[str, Means("under_min_isr or leaderless")]
+    partitions: Annotated[int, Means("number of its partitions that were hit")]
+    of: Annotated[int | None, Means("number of its partitions")]
+    most: Annotated[int, Means("maximum number of partitions at one instant")]
+    bad_us: Annotated[int, Means("time in which any partition was hit, microseconds")]
+
+
+class Size(NamedTuple):
+    """Sizes of an event; None: not of its kind, or not known."""
+
+    partitions: Annotated[int | None, Means(
+        "number of partitions that were hit or lost messages")] = None  # fmt: skip
+    offsets_low: Annotated[Known, Means("lower bound of the lost offsets")] = None
+    offsets_high: Annotated[Known, Means("upper bound of the lost offsets")] = None
+    throttle_ms_mean: Annotated[Known, Means("mean wait while throttled, milliseconds")] = None
+    throttle_ms_max: Annotated[Known, Means("maximum wait, milliseconds")] = None
+    rate_max: Annotated[Known, Means("maximum rate of the client on one broker")] = None
+    quota: Annotated[Known, Means("quota of the client on each broker, in the same unit")] = None
+    max_bytes: Annotated[Known, Means("maximum tiered-storage lag, bytes")] = None
+    max_value: Annotated[Known, Means("maximum of the metric")] = None
+
+
+def hits_of(items: Iterable[Incident], partitions: Mapping[str, int | None]) -> list[Hit]:
+    """Return what the incidents of partitions did to topics, the longest first."""
+    groups: defaultdict[tuple[str, str], list[Incident]] = defaultdict(list)
+    for one in items:
+        if one.metric in AVAILABILITY_KINDS and one.partition is not None:
+            groups[str(one.topic), AVAILABILITY_KINDS[one.metric]].append(one)
+    hits = [
+        Hit(
+            topic,
+            kind,
+            len({one.partition for one in own}),
+            partitions.get(topic),
+            most_at_once(own),
+            length(one.span for one in own),
+        )
+        for (topic, kind), own in groups.items()
+    ]
+    return sorted(hits, key=lambda hit: (-hit.bad_us, hit.topic, hit.kind))
+
+
+def most_at_once(items: Iterable[Incident]) -> int:
+    """Return the most partitions that were bad at one instant."""
+    edges = sorted(edge for one in items for edge in ((one.start, 1), (one.end, -1)))
+    return max(accumulate(step for _, step in edges))

@@ -14,18 +14,10 @@ from lakehouse.core.objective import Objective
 from lakehouse.core.observed_share import peak_high
 from lakehouse.core.periods import iso
 from lakehouse.engines.gold_reader import Row, is_same
-from lakehouse.report.evidence import Question, Rows
-from lakehouse.report.facts.fields import (
-    GROUP,
-    PARTITION,
-    TOPIC,
-    UNKNOWN,
-    Bounds,
-    Known,
-    Means,
-    duration,
-)
+from lakehouse.report.facts import fields
+from lakehouse.report.facts.fields import Bounds, Known, Means, Question, Rows
 from lakehouse.report.facts.gold import Gold
+from lakehouse.report.facts.gold_figures import duration
 from lakehouse.report.figures import group_totals
 from lakehouse.slo.sla_statement import Statement, unknown_of
 from lakehouse.slo.trends import NO_WEEKS, Weeks
@@ -55,28 +47,28 @@ class Behind(NamedTuple):
 class GroupLag(NamedTuple):
     """A group that lagged in a topic."""
 
-    group: Annotated[str, GROUP]
-    topic: Annotated[str, TOPIC]
+    group: Annotated[str, fields.GROUP]
+    topic: Annotated[str, fields.TOPIC]
     behind_us: Annotated[Bounds, Means(
         "time in which records of the scrape before were still unread, microseconds")]  # fmt: skip
     most: Annotated[Behind, Means(
         "maximum", column="")]  # fmt: skip
     last: Annotated[Behind, Means("last window with data")]
     as_of: Annotated[str, Means("start of that window, UTC")]
-    unknown_us: Annotated[int | None, UNKNOWN]
+    unknown_us: Annotated[int | None, fields.UNKNOWN]
 
 
 class PartitionBehind(NamedTuple):
     """A partition in which a group lagged far."""
 
-    group: Annotated[str, GROUP]
-    topic: Annotated[str, TOPIC]
-    partition: Annotated[int | None, PARTITION]
+    group: Annotated[str, fields.GROUP]
+    topic: Annotated[str, fields.TOPIC]
+    partition: Annotated[int | None, fields.PARTITION]
     records_low: Annotated[float, Means("lower bound of the maximum of unread records")]
     records_high: Annotated[Known, Means(
         "its upper bound; empty: there is unknown time, so it can be more")]  # fmt: skip
     above_us: Annotated[Bounds, Means("time with more than 10,000 unread records, microseconds")]
-    unknown_us: Annotated[int | None, UNKNOWN]
+    unknown_us: Annotated[int | None, fields.UNKNOWN]
 
 
 class ConsumerLag(NamedTuple):
@@ -92,9 +84,9 @@ class ConsumerLag(NamedTuple):
 class LostOffsets(NamedTuple):
     """Offsets of a partition that were deleted before a group had read them."""
 
-    group: Annotated[str, GROUP]
-    topic: Annotated[str, TOPIC]
-    partition: Annotated[int, PARTITION]
+    group: Annotated[str, fields.GROUP]
+    topic: Annotated[str, fields.TOPIC]
+    partition: Annotated[int, fields.PARTITION]
     offsets_low: Annotated[int, Means(
         "lower bound of the offsets deleted before the group had read them")]  # fmt: skip
     offsets_high: Annotated[int | None, Means("their upper bound; empty: not known")]
@@ -106,19 +98,19 @@ class LostOffsets(NamedTuple):
 class LostOfGroup(NamedTuple):
     """Offsets that a group lost in all its partitions."""
 
-    group: Annotated[str, GROUP]
+    group: Annotated[str, fields.GROUP]
     topics: Annotated[int, Means("number of topics in which it lost offsets")]
     partitions: Annotated[int, Means("number of partitions in which it lost offsets")]
     offsets_low: Annotated[Known, Means("lower bound of the offsets lost in them")]
     offsets_high: Annotated[Known, Means("their upper bound; empty: not known")]
-    unknown_us: Annotated[int | None, UNKNOWN]
+    unknown_us: Annotated[int | None, fields.UNKNOWN]
 
 
 class LostInWeek(NamedTuple):
     """Offsets that a group lost in an earlier week."""
 
     week: Annotated[str, Means("ISO week")]
-    group: Annotated[str, GROUP]
+    group: Annotated[str, fields.GROUP]
     offsets_low: Annotated[Known, Means("lower bound of the lost offsets")]
     offsets_high: Annotated[Known, Means("their upper bound; empty: not known")]
 

@@ -13,8 +13,7 @@ from lakehouse.core.periods import iso, micros
 from lakehouse.core.spans import touching
 from lakehouse.engines.gold_reader import Row, is_same
 from lakehouse.engines.relation import is_one_of
-from lakehouse.report.evidence import Question
-from lakehouse.report.facts.fields import SOURCE, UNKNOWN, Means
+from lakehouse.report.facts.fields import SOURCE, UNKNOWN, Means, Question
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.sections.min_isr import COUNTED_BY_BROKER
 from lakehouse.report.figures import longest_floor_us

@@ -14,18 +14,8 @@ from typing import Annotated, Final, NamedTuple, TypeVar
 from lakehouse import tables
 from lakehouse.core.metrics import LEADERLESS, UNAVAILABLE
 from lakehouse.core.spans import length
-from lakehouse.report.evidence import Question, Rows
-from lakehouse.report.facts.fields import (
-    CLIENT_ID,
-    SOURCE,
-    TOPIC,
-    UNKNOWN,
-    USER,
-    Bounds,
-    Known,
-    Means,
-    total,
-)
+from lakehouse.report.facts import fields
+from lakehouse.report.facts.fields import Bounds, Known, Means, Question, Rows, total
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.gold_figures import counted, nothing, unread
 from lakehouse.report.facts.sections.min_isr import time_of_any
@@ -62,7 +52,7 @@ class Answers(NamedTuple):
     answers: Annotated[Bounds, Means("partitions answered")]
     errors: Annotated[Bounds, Means("partitions answered with an error")]
     good: Annotated[Bounds, Means("share without an error, 0 to 1")]
-    unknown_us: Annotated[int | None, UNKNOWN]
+    unknown_us: Annotated[int | None, fields.UNKNOWN]
 
 
 class Error(NamedTuple):
@@ -76,20 +66,20 @@ class Error(NamedTuple):
 class Latency(NamedTuple):
     """Time in which a broker's own p99 of a kind of request was above an objective's threshold."""
 
-    source: Annotated[str, SOURCE]
+    source: Annotated[str, fields.SOURCE]
     request: Annotated[str, REQUEST]
     threshold_ms: Annotated[Known, Means(
         "threshold of the objective, milliseconds; empty: no objective")]  # fmt: skip
     slow_us: Annotated[Bounds, Means(
         "time in which the broker's own p99 was above the threshold, microseconds")]  # fmt: skip
     p99_ms_max: Annotated[Known, Means("maximum p99 of all scrapes, milliseconds")]
-    unknown_us: Annotated[int | None, UNKNOWN]
+    unknown_us: Annotated[int | None, fields.UNKNOWN]
 
 
 class Traffic(NamedTuple):
     """Records and bytes that clients wrote to a topic and read from it."""
 
-    topic: Annotated[str, TOPIC]
+    topic: Annotated[str, fields.TOPIC]
     records_in: Annotated[Bounds, Means("records written")]
     bytes_in: Annotated[Bounds, Means("bytes written")]
     bytes_out: Annotated[Bounds, Means("bytes sent to consumers")]
@@ -103,8 +93,8 @@ class Traffic(NamedTuple):
 class ClientTraffic(NamedTuple):
     """Estimated traffic of a client: its mean rates times their time."""
 
-    user: Annotated[str | None, USER]
-    client_id: Annotated[str | None, CLIENT_ID]
+    user: Annotated[str | None, fields.USER]
+    client_id: Annotated[str | None, fields.CLIENT_ID]
     bytes_in: Annotated[Known, Means("bytes written, estimated from rates")]
     bytes_out: Annotated[Known, Means("bytes read, estimated from rates")]
 

@@ -17,7 +17,6 @@ from lakehouse.core.spans import length
 from lakehouse.engines.gold_reader import Row
 from lakehouse.engines.relation import is_one_of
 from lakehouse.gold import incidents
-from lakehouse.report.evidence import Check, Question, Rows
 from lakehouse.report.facts.fields import (
     PARTITION,
     PARTITIONS,
@@ -25,11 +24,11 @@ from lakehouse.report.facts.fields import (
     TOPIC,
     UNKNOWN,
     Bounds,
+    Check,
     Known,
     Means,
-    duration,
-    figures,
-    of_sources,
+    Question,
+    Rows,
 )
 from lakehouse.report.facts.gold import Gold, attribute
 from lakehouse.report.facts.gold_figures import (
@@ -42,6 +41,9 @@ from lakehouse.report.facts.gold_figures import (
     Stored,
     Sum,
     Time,
+    duration,
+    figures,
+    of_sources,
     unread,
     unread_times,
     with_bounds,

@@ -16,21 +16,10 @@ from lakehouse.core.metrics import COVERAGE, UNAVAILABLE, Definition, known, shi
 from lakehouse.core.objective import Objective
 from lakehouse.engines.gold_reader import Row, summed
 from lakehouse.engines.relation import is_one_of, text
-from lakehouse.report.facts.fields import (
-    CLIENT_ID,
-    GROUP,
-    SOURCE,
-    TOPIC,
-    USER,
-    Bounds,
-    Known,
-    Means,
-    duration,
-    per_second,
-    seconds_mean,
-)
+from lakehouse.report.facts import fields
+from lakehouse.report.facts.fields import Bounds, Known, Means
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.facts.gold_figures import counted
+from lakehouse.report.facts.gold_figures import counted, duration, per_second, seconds_mean
 from lakehouse.report.facts.sections.coverage import Coverage, SourceCoverage
 from lakehouse.rollup.lake_catalogues import own_definitions
 
@@ -57,11 +46,11 @@ COLUMNS: Final = {
 class Subject(NamedTuple):
     """A metric's figures for one subject: values and times of a gauge, increase of a counter."""
 
-    topic: Annotated[str | None, TOPIC]
-    user: Annotated[str | None, USER]
-    client_id: Annotated[str | None, CLIENT_ID]
-    group: Annotated[str | None, GROUP]
-    source: Annotated[str | None, SOURCE]
+    topic: Annotated[str | None, fields.TOPIC]
+    user: Annotated[str | None, fields.USER]
+    client_id: Annotated[str | None, fields.CLIENT_ID]
+    group: Annotated[str | None, fields.GROUP]
+    source: Annotated[str | None, fields.SOURCE]
     labels: Annotated[str | None, Means("further labels, as key=value")]
     mean: Annotated[Known, Means("mean of a gauge over time")]
     min: Annotated[Known, Means("minimum of a gauge")]

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal, NamedTuple
 
 from lakehouse import tables
-from lakehouse.report.evidence import Question, Rows
 from lakehouse.report.facts.fields import (
     SOURCE,
     TOPIC,
@@ -20,11 +19,8 @@ from lakehouse.report.facts.fields import (
     Known,
     Means,
     Metrics,
-    Unread,
-    figures,
-    listed,
-    of_sources,
-    unknown_us,
+    Question,
+    Rows,
 )
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.gold_figures import (
@@ -35,6 +31,11 @@ from lakehouse.report.facts.gold_figures import (
     Min,
     Rise,
     Sum,
+    Unread,
+    figures,
+    listed,
+    of_sources,
+    unknown_us,
     unread_times,
     with_bounds,
 )

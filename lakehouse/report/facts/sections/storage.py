@@ -20,10 +20,9 @@ from lakehouse.core.metrics import COPY_LAG, PARTITION_COUNT
 from lakehouse.core.periods import HOUR_US, micros
 from lakehouse.core.subjects import Subject
 from lakehouse.engines.gold_reader import Row
-from lakehouse.report.evidence import Question
-from lakehouse.report.facts.fields import TOPIC, UNKNOWN, Bounds, Known, Means, figures, per_second
+from lakehouse.report.facts.fields import TOPIC, UNKNOWN, Bounds, Known, Means, Question
 from lakehouse.report.facts.gold import SEEN, Gold, attribute
-from lakehouse.report.facts.gold_figures import Max, Rise, Sum, with_bounds
+from lakehouse.report.facts.gold_figures import Max, Rise, Sum, figures, per_second, with_bounds
 from lakehouse.slo.sla_statement import Statement, unknown_of
 
 _LEAST_POINTS: Final = 6

@@ -7,21 +7,10 @@ from typing import Annotated, Final, NamedTuple
 from lakehouse import tables
 from lakehouse.core.subjects import Subject
 from lakehouse.engines.gold_reader import Row
-from lakehouse.report.evidence import Question, Rows
-from lakehouse.report.facts.fields import (
-    CLIENT_ID,
-    SOURCE,
-    UNKNOWN,
-    USER,
-    Bounds,
-    Known,
-    Means,
-    duration,
-    of_sources,
-    per_second,
-)
+from lakehouse.report.facts import fields
+from lakehouse.report.facts.fields import Bounds, Known, Means, Question, Rows
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.facts.gold_figures import Max, Mean, Sum
+from lakehouse.report.facts.gold_figures import Max, Mean, Sum, duration, of_sources, per_second
 from lakehouse.slo.sla_statement import Statement
 
 DEFAULT_ENTITY: Final = "<default>"
@@ -98,8 +87,8 @@ class Use(NamedTuple):
 class Client(NamedTuple):
     """Throttling of a client for one kind of request, and its rate next to its quota."""
 
-    user: Annotated[str | None, USER]
-    client_id: Annotated[str | None, CLIENT_ID]
+    user: Annotated[str | None, fields.USER]
+    client_id: Annotated[str | None, fields.CLIENT_ID]
     kind: Annotated[str, KIND]
     throttled_us: Annotated[Bounds, Means("time in which a broker throttled it, microseconds")]
     throttle_ms_mean: Annotated[Known, Means("mean wait while throttled, milliseconds")]
@@ -110,7 +99,7 @@ class Client(NamedTuple):
     rate_max: Annotated[Known, Means("maximum total rate of the brokers, in rate_unit")]
     rate_unit: Annotated[str, RATE_UNIT]
     quota: Annotated[Known, QUOTA]
-    unknown_us: Annotated[int | None, UNKNOWN]
+    unknown_us: Annotated[int | None, fields.UNKNOWN]
 
 
 class OwnView(NamedTuple):
@@ -121,7 +110,7 @@ class OwnView(NamedTuple):
             kind that brokers throttled longest.
     """
 
-    client_id: Annotated[str | None, CLIENT_ID]
+    client_id: Annotated[str | None, fields.CLIENT_ID]
     kind: Annotated[str | None, Means(
         "produce or fetch; empty: the client library does not report it")]  # fmt: skip
     held_back_us: Annotated[Bounds, Means(
@@ -139,7 +128,7 @@ class QuotaBroker(NamedTuple):
         replication_sent_bytes: Includes a few bytes of every response to a follower.
     """
 
-    source: Annotated[str, SOURCE]
+    source: Annotated[str, fields.SOURCE]
     produce_waiting_max: Annotated[Known, Means(
         "maximum number of delayed produce responses at one instant",
         Max("kafka.broker.produce.queue_size"))]  # fmt: skip

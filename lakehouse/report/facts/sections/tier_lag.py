@@ -9,7 +9,6 @@ from lakehouse.core.metrics import COPY_LAG, DELETE_LAG, families
 from lakehouse.core.periods import Period
 from lakehouse.engines.gold_reader import EXACT
 from lakehouse.engines.relation import is_one_of
-from lakehouse.report.evidence import Question, Rows
 from lakehouse.report.facts.fields import (
     PARTITION,
     SOURCE,
@@ -18,11 +17,8 @@ from lakehouse.report.facts.fields import (
     Bounds,
     Known,
     Means,
-    duration,
-    figures,
-    listed,
-    per_second,
-    unknown_us,
+    Question,
+    Rows,
 )
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.gold_figures import (
@@ -31,6 +27,11 @@ from lakehouse.report.facts.gold_figures import (
     Mean,
     Min,
     Rise,
+    duration,
+    figures,
+    listed,
+    per_second,
+    unknown_us,
     unread_times,
     with_bounds,
 )

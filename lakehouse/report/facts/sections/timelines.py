@@ -13,9 +13,9 @@ from lakehouse.core.spans import overlap
 from lakehouse.core.subjects import with_ends
 from lakehouse.engines.gold_reader import Row, is_same
 from lakehouse.engines.relation import is_one_of
-from lakehouse.report.facts.fields import Means, duration
+from lakehouse.report.facts.fields import Means
 from lakehouse.report.facts.gold import SEEN, Gold
-from lakehouse.report.facts.gold_figures import hidden_spans
+from lakehouse.report.facts.gold_figures import duration, hidden_spans
 from lakehouse.report.facts.sections.consumer_groups import ROUNDED_UP
 from lakehouse.report.facts.sections.golden_signals import ANSWERS, GOOD, P99, TRAFFIC, error_of
 from lakehouse.report.facts.sections.other_metrics import COLUMNS, TABLES, OwnMetrics, mean

@@ -1,13 +1,14 @@
-"""The last weeks of each objective: its worst subject, and the number that missed it, by week.
+"""The last weeks of each objective: the section ``trends``, and the history of each row.
 
-An earlier week is its result in gold/sla, or otherwise the statement that trends use. Objectives in
+A history has the worst subject and the number of subjects that missed the objective, by week. An
+earlier week is its result in gold/sla, or otherwise the statement that trends use. Objectives in
 slices, on events, on partitions or over other windows than a week have only published weeks. A week
 with too little coverage is ``no_data``.
 """
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Annotated, Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core import display, periods
@@ -18,34 +19,24 @@ from lakehouse.core.spans import Span
 from lakehouse.core.subjects import SUBJECT_COLUMNS, with_names
 from lakehouse.engines.gold_reader import is_same
 from lakehouse.engines.relation import select, text
-from lakehouse.report.facts.fields import Bounds, Means, Named, names_of, to_json
+from lakehouse.report.facts import fields
+from lakehouse.report.facts.fields import Bounds, Means, names_of
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.facts.objectives.budget import Status, observed_percent, or_no_data, verdict
+from lakehouse.report.facts.objectives.statement_rows import (
+    Status,
+    WeekOfObjective,
+    observed_percent,
+    or_no_data,
+    verdict,
+)
 from lakehouse.report.figures import Row
-from lakehouse.slo.calendar.report_calendar import Calendar
-from lakehouse.slo.sla_statement import Statement, verdict_between
-from lakehouse.slo.trends import Weeks
+from lakehouse.slo import trends as weeks_
+from lakehouse.slo.report_calendar import Calendar
+from lakehouse.slo.sla_statement import Statement
+from lakehouse.slo.trends import Change, Weeks, by_chance, change, regimes
 
 WEEKS: Final = 8
 """Weeks of a history, including this week."""
-
-
-class WeekOfObjective(NamedTuple):
-    """An objective in one week."""
-
-    week: Annotated[str, Means("ISO week")]
-    verdict: Annotated[Status, Means(
-        "verdict of the worst subject; its status if the week is not over")]  # fmt: skip
-    subject: Annotated[Row | None, Means("worst subject", column="", json=Named | None)] = None
-    bad_us: Annotated[Bounds, Means("its bad time, microseconds")] = Bounds()
-    unknown_us: Annotated[int | None, Means("its unknown time, microseconds")] = None
-    attainment: Annotated[float | None, Means("its attainment, 0 to 1")] = None
-    subjects: Annotated[int | None, Means("number of subjects")] = None
-    missed: Annotated[int | None, Means("number of subjects that missed it")] = None
-    uncertain: Annotated[int | None, Means(
-        "number of subjects that may have met or missed it")] = None  # fmt: skip
-    no_data: Annotated[int | None, Means("number of subjects without data")] = None
-    restated: Annotated[bool, Means("true: late data changed it after its publication")] = False
 
 
 class _Past(NamedTuple):
@@ -218,7 +209,7 @@ def _week(name: str, status: Status, worst: Row, counts: Mapping[str, int]) -> W
         name,
         status,
         names_of(worst),
-        _bad(worst),
+        bad_time(worst),
         worst.get("unknown_us"),
         worst.get("attainment"),
         sum(counts.values()),
@@ -228,89 +219,128 @@ def _week(name: str, status: Status, worst: Row, counts: Mapping[str, int]) -> W
     )
 
 
-class Trended(NamedTuple):
-    """Subjects that were bad in some week of trends, and the names of the weeks.
-
-    Attributes:
-        own: The selected subjects.
-        every: All subjects.
-        weeks: Names of the weeks.
-    """
-
-    own: Sequence[Row]
-    every: Sequence[Row]
-    weeks: Sequence[str]
-
-    def at(self, subjects: Sequence[Row], name: str, objective: Row) -> list[dict[str, Any]]:
-        """Return the subjects that existed in a week, with their verdict in it."""
-        place = self.weeks.index(name)
-        return [
-            {**subject, **week, "verdict": _verdict(week, objective)}
-            for subject in subjects
-            if (week := subject["weeks"][place]) is not None
-        ]
-
-
-def of_some(
-    past: Sequence[Row], objective: Row, trended: Trended | None, floor: float
-) -> list[dict[str, Any]]:
-    """Return the earlier weeks of an objective for some of its subjects only.
-
-    Trends have the subjects that were bad in some week. The others met the objective in weeks in
-    which no subject was uncertain or without data.
-
-    Args:
-        past: The same weeks of all subjects.
-        objective: As in the facts.
-        trended: The trends; None: the objective has none.
-        floor: Minimum coverage, percent; a week below it is ``no_data``.
-    """
-    return [to_json(_some_in_week(one, objective, trended, floor)) for one in past]
-
-
-def _some_in_week(
-    whole: Row, objective: Row, trended: Trended | None, floor: float
-) -> WeekOfObjective:
-    name = whole["week"]
-    no_data = WeekOfObjective(name, "no_data")
-    if trended is None or name not in trended.weeks or whole["subjects"] is None:
-        return no_data
-    own, every = (trended.at(rows, name, objective) for rows in (trended.own, trended.every))
-    others = whole["uncertain"] + whole["no_data"]
-    others -= sum(row["verdict"] in ("uncertain", "no_data") for row in every)
-    if not own:
-        is_met = whole["subjects"] > 0 and not others and whole["verdict"] != "no_data"
-        # Unobserved time may still hide bad time.
-        return WeekOfObjective(name, "met", bad_us=Bounds(0, 0)) if is_met else no_data
-    worst = min(own, key=lambda row: (-display.rank(row["verdict"]), -row["bad_us"]))
-    status = or_no_data(verdict(worst), observed_percent(own), floor)
-    return WeekOfObjective(
-        name,
-        "no_data" if status == "met" and others > 0 else status,
-        names_of(worst),
-        _bad(worst),
-        worst["unknown_us"],
-        None if worst["share"] is None else 1 - worst["share"],
-        missed=sum(row["verdict"] == "missed" for row in own),
-        restated=whole["restated"],
-    )
-
-
-def _verdict(week: Row, objective: Row) -> str:
-    """Return the verdict of a week of trends, as a statement on it has it."""
-    target, policy, expected_us = objective["target"], objective.get("unknown"), week["expected_us"]
-    if week["share"] is None:
-        return "no_data"
-    if policy in (None, "interval"):
-        return verdict_between(1 - week["share_high"], 1 - week["share_low"], target)
-    seen_us = expected_us - week["unknown_us"]
-    good_us = seen_us - week["bad_us"] + (week["unknown_us"] if policy == "good" else 0)
-    share = 1 - week["share"] if policy == "exclude" else good_us / expected_us
-    return "met" if share >= target else "missed"
-
-
-def _bad(row: Row) -> Bounds:
+def bad_time(row: Row) -> Bounds:
     """Return the bad time of a row; without any observed time it is not known, and not 0."""
     if row.get("attainment", row.get("share")) is None:
         return Bounds()
     return Bounds(row["bad_us"], row["bad_low_us"], row["bad_high_us"])
+
+
+class TrendWeek(NamedTuple):
+    """A week of a subject; the section has its name."""
+
+    expected_us: Annotated[float, Means("time in which the subject existed, microseconds")]
+    bad_us: Annotated[float, Means("time observed bad, microseconds")]
+    bad_low_us: Annotated[float, Means("lower bound of bad_us")]
+    bad_high_us: Annotated[float, Means("upper bound of bad_us")]
+    unknown_us: Annotated[float, fields.UNKNOWN]
+    share: Annotated[float | None, Means("bad share of the observed time, 0 to 1")]
+    share_low: Annotated[float, Means("lower bound of share")]
+    share_high: Annotated[float, Means("upper bound of share")]
+    is_over: Annotated[bool | None, Means("1: the week has ended")]
+    is_known: Annotated[bool | None, Means("1: it can be compared")]
+
+
+class TrendChange(NamedTuple):
+    """The change to the last week."""
+
+    share_low: Annotated[float, Means("lower bound of the change of the bad share")]
+    share_high: Annotated[float, Means("upper bound of the change of the bad share")]
+    p: Annotated[float | None, Means(
+        "share of all changes, this one included, that are as large, 0 to 1")]  # fmt: skip
+    compared: Annotated[float, Means("number of earlier changes")]
+    verdict: Annotated[str, Means("worse, better, as_usual, within_bounds or untested")]
+
+
+class TrendRegime(NamedTuple):
+    """A change point."""
+
+    week: Annotated[str, Means("first week of the new level")]
+    share_before: Annotated[float, Means("mean bad share of the weeks before, 0 to 1")]
+    share_after: Annotated[float, Means("mean bad share from then on, 0 to 1")]
+    p: Annotated[float, Means("share of all permutations with such a split, 0 to 1")]
+
+
+class SubjectTrend(NamedTuple):
+    """The weeks of a subject; a week in which it did not exist is None."""
+
+    topic: Annotated[str | None, fields.TOPIC]
+    user: Annotated[str | None, fields.USER]
+    client_id: Annotated[str | None, fields.CLIENT_ID]
+    group: Annotated[str | None, fields.GROUP]
+    source: Annotated[str | None, fields.SOURCE]
+    weeks: Annotated[list[TrendWeek | None], Means("its weeks, oldest first")]
+    change: Annotated[TrendChange | None, Means("change to the last week")]
+    regimes: Annotated[list[TrendRegime], Means("change points")]
+
+
+class ObjectiveTrend(NamedTuple):
+    """An objective's subjects that were bad in these weeks, worst first."""
+
+    name: Annotated[str, fields.OBJECTIVE]
+    title: Annotated[str, fields.TITLE]
+    target: Annotated[float, fields.TARGET]
+    never_bad: Annotated[int, Means("number of subjects without bad time in these weeks")]
+    subjects: Annotated[list[SubjectTrend], Means("other subjects, worst first")]
+
+
+class Trends(NamedTuple):
+    """The section."""
+
+    weeks: Annotated[list[str], Means("names of the weeks, oldest first")]
+    tested: Annotated[int, Means("number of subjects whose last change was tested")]
+    significant_by_chance: Annotated[float, Means(
+        "number of them that are expected to change significantly by chance")]  # fmt: skip
+    objectives: Annotated[list[ObjectiveTrend], Means("objectives")]
+
+
+def trends(gold: Gold, objectives: Sequence[Objective], weeks: weeks_.Weeks) -> Trends:
+    """Return the section; its last week is that in which the report's period ends."""
+    return section(weeks_.join(weeks, gold.now_us), objectives, weeks.names)
+
+
+def section(
+    every: Sequence[weeks_.Trend],
+    objectives: Sequence[Objective],
+    weeks: list[str],
+) -> Trends:
+    """Return the section, worst subjects first.
+
+    Args:
+        every: Trends of every objective and subject.
+        objectives: In the order of the report.
+        weeks: The names of the weeks.
+    """
+    bad = sorted((trend for trend in every if trend.was_bad), key=_badness, reverse=True)
+    rows: defaultdict[str, list[SubjectTrend]] = defaultdict(list)
+    good = Counter(trend.objective.name for trend in every if not trend.was_bad)
+    changes = [change(trend.known) for trend in bad]
+    for trend, changed in zip(bad, changes, strict=True):
+        rows[trend.objective.name].append(_of_subject(trend, changed))
+    tested = [one.compared for one in changes if one is not None and one.p is not None]
+    return Trends(
+        weeks,
+        len(tested),
+        round(by_chance(tested), 2),
+        [
+            ObjectiveTrend(one.name, one.title, one.target, good[one.name], rows[one.name])
+            for one in objectives
+        ],
+    )
+
+
+def _of_subject(trend: weeks_.Trend, changed: Change | None) -> SubjectTrend:
+    return SubjectTrend(
+        **trend.subject.names,
+        weeks=[
+            None if week is None else TrendWeek(*week[:-1], week.is_known) for week in trend.weeks
+        ],
+        change=None if changed is None else TrendChange(*changed, changed.verdict),
+        regimes=[TrendRegime(*one) for one in regimes(trend.known)],
+    )
+
+
+def _badness(trend: weeks_.Trend) -> tuple[int, list[int]]:
+    """Bad time of the last week, then of the weeks before it."""
+    bad = [0 if week is None else week.bad_us for week in reversed(trend.weeks)]
+    return bad[0], bad

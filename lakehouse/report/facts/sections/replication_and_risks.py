@@ -1,31 +1,108 @@
-"""Recommendations: risky settings of replicas and quotas, and groups near retention.
+"""Replication of topics, and recommendations on replicas, quotas and groups near retention.
 
-A list is None if none of its metrics was read. An empty list is a list without findings.
+Missing replicas, leaders out of sync and reassignments are from the metadata log. Under-replicated
+partitions are also in MBeans (family ``replication``), the rest only in the log. Partitions without
+a leader are in ``unavailable``.
+
+A list of recommendations is None if none of its metrics was read. An empty list is a list without
+findings.
 """
 
 import math
-from collections.abc import Collection, Mapping, Sequence
-from typing import Annotated, Final, NamedTuple
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Annotated, Any, Final, NamedTuple
 
 from lakehouse import tables
-from lakehouse.core.metrics import PARTITION_COUNT
+from lakehouse.core.metrics import PARTITION_COUNT, UNAVAILABLE
 from lakehouse.core.periods import iso, micros
 from lakehouse.core.subjects import Subject
 from lakehouse.engines.gold_reader import Row, is_same
 from lakehouse.engines.relation import is_one_of
-from lakehouse.report.evidence import Question, Rows
-from lakehouse.report.facts.fields import CLIENT_ID, GROUP, PARTITIONS, TOPIC, USER, Known, Means
+from lakehouse.report.facts import fields
+from lakehouse.report.facts.fields import TOPIC, UNKNOWN, Bounds, Known, Means, Question, Rows
 from lakehouse.report.facts.gold import Gold, attribute
-from lakehouse.report.facts.sections.throttling import (
-    KIND,
-    KINDS,
-    QUOTA,
-    RATE_UNIT,
-    Entity,
-    Quotas,
-    quotas,
-    uses,
-)
+from lakehouse.report.facts.gold_figures import AnyTime, figures
+from lakehouse.report.facts.sections import throttling
+from lakehouse.slo.sla_statement import Statement, unknown_of
+
+_UNCLEAN: Final = "kafka.partition.unclean_leader"
+
+
+class Topic(NamedTuple):
+    """Time in which any partition of a topic was in a state; all None: not observed."""
+
+    topic: Annotated[str, TOPIC]
+    under_replicated_any_us: Annotated[Bounds, Means(
+        "time in which any partition had an out-of-sync replica, microseconds; empty: the metric "
+        "was not collected", AnyTime("kafka.partition.under_replicated"))]  # fmt: skip
+    without_spare_any_us: Annotated[Bounds, Means(
+        "time in which only the leader of any replicated partition was in sync, microseconds",
+        AnyTime("kafka.partition.without_spare"))]  # fmt: skip
+    reassigning_any_us: Annotated[Bounds, Means(
+        "time in which any partition was being reassigned, microseconds",
+        AnyTime("kafka.partition.reassigning"))]  # fmt: skip
+    unclean_leader_any_us: Annotated[Bounds, Means(
+        "time from the election of an out-of-sync leader until its recovery, microseconds",
+        AnyTime(_UNCLEAN))]  # fmt: skip
+    unclean_elections: Annotated[int | None, Means("number of unclean leader elections")]
+    unknown_us: Annotated[int | None, UNKNOWN]
+
+
+class Replication(NamedTuple):
+    """The section: only topics with such time or elections."""
+
+    topics: Annotated[list[Topic], Means("topics with missing or moving replicas")]
+
+
+def replication(
+    gold: Gold, statements: Sequence[Statement], events: Iterable[Mapping[str, Any]]
+) -> Replication:
+    """Return topics with missing or moving replicas, or with a leader out of sync."""
+    elected = Counter(row["topic"] for row in events if row["kind"] == "unclean_election")
+    unknown = {key[0]: us for key, us in unknown_of(statements, UNAVAILABLE).items()}
+    rows = gold.raised(tables.TOPICS)
+    topics = [
+        Topic(
+            topic,
+            **figures(Topic, rows[topic]),
+            # Unknown without an election and without a reading that would have detected it.
+            unclean_elections=elected[topic] if elected[topic] or rows[topic][_UNCLEAN] else None,
+            unknown_us=unknown.get(topic),
+        )
+        for topic in sorted(rows.keys() | elected.keys())
+    ]
+    return Replication([one for one in topics if one.unclean_elections or _happened(one)])
+
+
+def _happened(topic: Topic) -> bool:
+    return any(one.high for one in topic if isinstance(one, Bounds))
+
+
+REPLICATION_QUESTION: Final = Question(
+    name="replication",
+    read="kafka.partition.under_replicated",
+    family="replication",
+    gold=("topics",),
+    judged=(
+        "kafka.partition.under_replicated", "kafka.partition.without_spare", _UNCLEAN,
+    ),
+    noun="topic",
+    names=("topic",),
+    fact="replication.topics",
+    bad=(
+        Rows(Topic, "replication.topics", (
+            "under_replicated_any_us", "under_replicated_any_high_us", "without_spare_any_us",
+            "without_spare_any_high_us", "unclean_leader_any_us", "unclean_leader_any_high_us",
+            "unclean_elections",
+        )),
+    ),
+    shows=(
+        Topic,
+        "kafka.partition.under_replicated*",
+    ),
+)  # fmt: skip
+
 
 WITHIN_HOURS: Final = 24
 NEAR: Final = 0.8
@@ -43,8 +120,8 @@ _QUOTA_FAMILIES: Final = frozenset({"client_rates", "quota_limits"})
 class Replicas(NamedTuple):
     """Replicas of a topic."""
 
-    topic: Annotated[str | None, TOPIC]
-    partitions: Annotated[int | None, PARTITIONS]
+    topic: Annotated[str | None, fields.TOPIC]
+    partitions: Annotated[int | None, fields.PARTITIONS]
     replication_factor: Annotated[int, Means("number of replicas of each partition")]
     min_insync_replicas: Annotated[int | None, Means("min.insync.replicas")]
 
@@ -55,9 +132,9 @@ class UnusedQuota(NamedTuple):
     user: Annotated[str | None, Means("user of the quota; <default>: users without their own")]
     client_id: Annotated[str | None, Means(
         "client id of the quota; <default>: client ids without their own")]  # fmt: skip
-    kind: Annotated[str, KIND]
+    kind: Annotated[str, throttling.KIND]
     quota: Annotated[float, Means("quota on each broker, in rate_unit")]
-    rate_unit: Annotated[str, RATE_UNIT]
+    rate_unit: Annotated[str, throttling.RATE_UNIT]
 
 
 class QuotaOf(NamedTuple):
@@ -70,24 +147,24 @@ class QuotaOf(NamedTuple):
 class NearQuota(NamedTuple):
     """A client near its quota on one broker, and a sufficient quota."""
 
-    user: Annotated[str | None, USER]
-    client_id: Annotated[str | None, CLIENT_ID]
-    kind: Annotated[str, KIND]
+    user: Annotated[str | None, fields.USER]
+    client_id: Annotated[str | None, fields.CLIENT_ID]
+    kind: Annotated[str, throttling.KIND]
     rate_max_of_a_broker: Annotated[float, Means("maximum rate on one broker, in rate_unit")]
-    quota: Annotated[float, QUOTA]
+    quota: Annotated[float, throttling.QUOTA]
     quota_of: Annotated[QuotaOf, Means("entity of the quota in force", column="quota")]
     share: Annotated[float, Means("rate_max_of_a_broker divided by quota")]
     suggested: Annotated[float, Means("a sufficient quota, in rate_unit")]
     suggested_at_least: Annotated[bool, Means(
         "1: the quota throttled the client, so it might need more")]  # fmt: skip
-    rate_unit: Annotated[str, RATE_UNIT]
+    rate_unit: Annotated[str, throttling.RATE_UNIT]
 
 
 class Overtaken(NamedTuple):
     """A group whose unread records retention deletes now or within a day."""
 
-    group: Annotated[str, GROUP]
-    topic: Annotated[str, TOPIC]
+    group: Annotated[str, fields.GROUP]
+    topic: Annotated[str, fields.TOPIC]
     least_seconds: Annotated[float, Means(
         "lower bound of the time until retention reaches unread records; 0: now")]  # fmt: skip
     most_seconds: Annotated[Known, Means("its upper bound; empty: not known")]
@@ -113,7 +190,9 @@ def hygiene(gold: Gold, families: Collection[str]) -> Hygiene:
     """Return the section; ``families`` were read in the period."""
     topics = [subject for subject, expected_us in gold.expected("topic") if expected_us]
     start, end = micros(gold.period.start), micros(gold.period.end)
-    known = quotas(one for one in gold.subjects if one.last_us > start and one.first_us < end)
+    known = throttling.quotas(
+        one for one in gold.subjects if one.last_us > start and one.first_us < end
+    )
     rates = gold.by_subject(tables.CLIENTS) if set(families) >= _QUOTA_FAMILIES else None
     return Hygiene(
         *spare_replicas(topics),
@@ -165,7 +244,7 @@ def spare_replicas(
 
 
 def unused_quotas(
-    known: Quotas, rates: Mapping[Entity, Mapping[str, Row]]
+    known: throttling.Quotas, rates: Mapping[throttling.Entity, Mapping[str, Row]]
 ) -> list[UnusedQuota] | None:
     """Return the quotas that limit no client with a rate, or with throttling, above zero.
 
@@ -173,7 +252,7 @@ def unused_quotas(
     quota applied in an unknown way.
     """
     used = set()
-    for use in uses(known, rates):
+    for use in throttling.uses(known, rates):
         if use.quota is None and use.throttle.get("series_affected_high_us"):
             return None
         if use.quota and any(
@@ -183,16 +262,18 @@ def unused_quotas(
     rows = [
         UnusedQuota(*entity, name, limit, kind.unit)
         for entity, limits in known.items()
-        for name, kind in KINDS.items()
+        for name, kind in throttling.KINDS.items()
         if (limit := limits.get(kind.quota)) is not None and (entity, name) not in used
     ]
     return sorted(rows, key=lambda row: (str(row.user), str(row.client_id), row.kind))
 
 
-def clients_near_quota(known: Quotas, rates: Mapping[Entity, Mapping[str, Row]]) -> list[NearQuota]:
+def clients_near_quota(
+    known: throttling.Quotas, rates: Mapping[throttling.Entity, Mapping[str, Row]]
+) -> list[NearQuota]:
     """Return clients that came near their quota on some broker, the nearest first."""
     rows = []
-    for use in uses(known, rates):
+    for use in throttling.uses(known, rates):
         quota, most = use.quota, use.rate.get("value_max")
         if quota is None or most is None or quota.limit <= 0 or most < NEAR * quota.limit:
             continue
@@ -207,7 +288,7 @@ def clients_near_quota(known: Quotas, rates: Mapping[Entity, Mapping[str, Row]])
                 suggested=suggested_quota(max(most, quota.limit)),
                 # A client that a quota slows down would send more; how much more is not known.
                 suggested_at_least=bool(use.throttle.get("series_affected_high_us")),
-                rate_unit=KINDS[use.kind].unit,
+                rate_unit=throttling.KINDS[use.kind].unit,
             )
         )
     return sorted(rows, key=lambda row: -row.share)
@@ -250,7 +331,7 @@ _LISTS: Final = Rows(
     ("replication_one", "no_spare_replica", "near_quota", "unused_quotas", "overtaken"),
 )
 
-QUESTION: Final = Question(
+HYGIENE_QUESTION: Final = Question(
     name="hygiene",
     read="any",
     gold=("clients", "groups", "subjects"),

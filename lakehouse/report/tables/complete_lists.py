@@ -1,0 +1,331 @@
+"""Complete lists at the end of the details: cost by team, other metrics, coverage, all incidents.
+
+Costs are the use of each owner's topics, clients and groups. No other section shows the other
+metrics, own catalogues first. An incident has the number of its event.
+"""
+
+from collections import Counter, defaultdict
+from typing import Any, Final
+
+from lakehouse.core import display
+from lakehouse.report import evidence, figures
+from lakehouse.report.facts.events.event_records import IncidentOfEvent
+from lakehouse.report.facts.fields import LABELS, Rows
+from lakehouse.report.facts.sections.coverage import QUESTION, SourceCoverage
+from lakehouse.report.facts.sections.other_metrics import COLUMNS, Metric
+from lakehouse.report.figures import (
+    Facts,
+    Name,
+    Row,
+    length,
+    nothing_seen,
+    rows_at,
+    span_of,
+    value_at,
+)
+from lakehouse.report.owners import GIB, MONTH_SECONDS, Account
+from lakehouse.report.summary.events import short_error
+from lakehouse.report.tables.section import Part, plain, section, unanswered
+from lakehouse.report.tables.table_spec import (
+    Cell,
+    Column,
+    Content,
+    TableSpec,
+    between,
+    bounded,
+    instant,
+    isolated,
+    joined,
+    name,
+    number,
+    of,
+    size,
+    words,
+)
+
+
+def _error(row: Row) -> Cell:
+    error = row.get("first_error")
+    return Cell() if error is None else Cell((short_error(error),))
+
+
+def _outcomes(row: Row) -> str:
+    outcomes = (row.get("outcomes") or {}).items()
+    failed = [(name_, number_) for name_, number_ in outcomes if number_ and name_ != "ok"]
+    return ", ".join(f"{number_:,} {words('outcome', name_)}" for name_, number_ in failed)
+
+
+SOURCES: Final = TableSpec(
+    rows=Rows(SourceCoverage, "coverage.sources"),
+    caption="Sources",
+    noun="source",
+    columns=(
+        Column("Source", name("source")),
+        Column("Observed", number("percent", display.per_cent)),
+        Column("Not observed, all families", number("unknown_us", length)),
+        Column("Failed scrapes", of(_outcomes, "outcomes", is_figure=False)),
+        Column("First error", of(_error, "first_error", is_figure=False)),
+    ),
+    unknown="",
+)
+
+
+def _by_source(facts: Facts) -> list[Row]:
+    """Return one row per source with all its families, the least observed first."""
+    found: defaultdict[Any, list[Row]] = defaultdict(list)
+    for row in rows_at(facts, "coverage.sources"):
+        found[row.get("source")].append(row)
+    rows = [_source(source, of_source) for source, of_source in found.items()]
+    return sorted(rows, key=lambda row: (row["percent"] or 0.0, str(row["source"])))
+
+
+def _source(source: Any, rows: list[Row]) -> Row:
+    expected, observed = (
+        sum(row.get(key) or 0 for row in rows) for key in ("expected_us", "observed_us")
+    )
+    outcomes: Counter[str] = Counter()
+    for row in rows:
+        outcomes.update(row.get("outcomes") or {})
+    return {
+        "source": source,
+        "percent": 100 * observed / expected if expected else None,
+        "unknown_us": sum(row.get("unknown_us") or 0 for row in rows),
+        "outcomes": dict(outcomes),
+        "first_error": next((row["first_error"] for row in rows if row.get("first_error")), None),
+    }
+
+
+def _observed(facts: Facts) -> Part:
+    rows = _by_source(facts)
+    percent = (facts.get("coverage") or {}).get("percent")
+    line = f"{display.per_cent(percent)} of expected observations"
+    if nothing_seen(facts):
+        line = "not known: no agent ran" if not rows else "0 % of expected observations"
+    line = f"{line}; {display.plural(len(rows), 'source')}"
+    listing = SOURCES.listing({**facts, "owners": None}, rows)
+    return Part(plain(line), (listing,), tuple(_notes(facts)))
+
+
+def _notes(facts: Facts) -> list[str]:
+    notes = []
+    if rejected := facts.get("rejected"):
+        notes.append(f"{display.plural(round(rejected), 'row')} of bronze could not be used.")
+    changes = facts.get("changes") or ()
+    imported = {(row.get("new"), row.get("source")) for row in changes if row["kind"] == "imported"}
+    for place, number_ in sorted(Counter(str(place) for place, _ in imported).items()):
+        sources = display.plural(number_, "source")
+        notes.append(f"Past data of {sources} was imported from {isolated(figures.name(place))}.")
+    return notes
+
+
+COVERAGE: Final = section("coverage", "Monitoring coverage", _observed)
+
+
+def _quantity(key: str, *, is_peak: bool = False) -> Content:
+    def cell(row: Row) -> Cell:
+        value = row.get(key)
+        if value is None and row.get("kind") in {"gauge", "counter"}:
+            return Cell()
+        return Cell((display.quantity(value, str(row.get("unit") or "")),), order=value)
+
+    return of(cell, f"worst.{key}")._replace(is_peak=is_peak)
+
+
+def _subject(row: Row) -> Cell:
+    return Cell(
+        joined([figures.name(row[key]) for key in COLUMNS.values() if row.get(key) is not None])
+    )
+
+
+def _metric(row: Row) -> Cell:
+    return Cell(figures.single(row.get("metric")), title=display.line(row.get("description") or ""))
+
+
+METRICS: Final = TableSpec(
+    rows=Rows(Metric, "own_metrics.metrics"),
+    caption="Each metric, with the subject of its greatest value",
+    noun="metric",
+    columns=(
+        Column("Metric", of(_metric, "metric", "description", is_figure=False)),
+        Column(
+            "Subject", of(_subject, *(f"worst.{key}" for key in COLUMNS.values()), is_figure=False)
+        ),
+        Column("Mean", _quantity("mean")),
+        Column("Max", _quantity("max", is_peak=True)),
+        Column("Increase", _quantity("increase")),
+    ),
+    file="own_metrics",
+)
+
+
+def _others(facts: Facts) -> Part:
+    content = facts.get("own_metrics") or {}
+    metrics, absent = content.get("metrics") or (), content.get("absent") or ()
+    rows = [{**row, **row["worst"][0]} for row in metrics if row.get("worst")]
+    own = sum(bool(row.get("own")) for row in metrics)
+    said = [display.plural(len(metrics) + (content.get("omitted") or 0), "metric")]
+    said += [f"{own} of your own catalogue"] * bool(own)
+    if absent:
+        names = ", ".join(display.line(name) for name in absent)
+        said.append(f"not collected: {names}")
+    return Part(plain("; ".join(said)), (METRICS.listing(facts, rows),))
+
+
+OWN_METRICS: Final = section("own-metrics", "Other metrics", _others)
+
+
+_TWINS: Final = ("kafka.group.non_consumed.low",)
+"""Metrics with the same incidents as another metric, with the other bound."""
+
+
+def _duration(row: Row) -> Cell:
+    start, end = span_of(row)
+    lead, tail = row.get("lead_us"), row.get("tail_us")
+    low = None if tail is None else max(0, end - start - tail)
+    high = None if lead is None else end - start + lead
+    bounds = {"us": end - start, "low_us": low, "high_us": high}
+    return bounded(bounds, ("us", "low_us", "high_us"), length)
+
+
+def _of_subjects(row: Row) -> Cell:
+    if row.get("user") is not None or row.get("client_id") is not None:
+        keys = ("user", "client_id")
+        return Cell(joined([figures.name(row[key]) for key in keys if row.get(key) is not None]))
+    names = [figures.name(row["group"])] if row.get("group") is not None else []
+    if row.get("topic") is not None:
+        partition = "" if row.get("partition") is None else f"-{row['partition']}"
+        names.append(figures.name(f"{row['topic']}{partition}"))
+    if not names:
+        names = [figures.name(source) for source in (row.get("sources") or ())[:3]]
+    return Cell(joined(names) or ("cluster",))
+
+
+def _event(row: Row) -> Cell:
+    number = row["event"]
+    return Cell((str(number),), order=number, link=f"event-{number}")
+
+
+INCIDENTS: Final = TableSpec(
+    rows=Rows(IncidentOfEvent, "incidents"),
+    caption="One row per partition, client, group or topic",
+    noun="incident",
+    columns=(
+        Column("Start", instant("start")),
+        Column("Duration", of(_duration, "start", "end", "lead_us", "tail_us")),
+        Column(
+            "Subject",
+            of(
+                _of_subjects, "topic", "partition", "user", "client_id", "group", "sources",
+                is_figure=False,
+            ),
+        ),
+        Column(
+            "Incident", of(lambda row: words("incident", row["metric"]), "metric", is_figure=False)
+        ),
+        Column("Event", of(_event, "event")),
+    ),
+)  # fmt: skip
+
+
+def _incidents(facts: Facts) -> Part:
+    rows = facts.get("incidents")
+    if rows is None:
+        return Part("not known: this report does not have incidents")
+    if not rows:
+        decided = evidence.decide(facts, QUESTION)
+        return Part("0 incidents") if decided.is_answered else unanswered(decided)
+    rows = [row for row in rows if row["metric"] not in _TWINS]
+    number = len(rows) + (facts.get("incidents_omitted") or 0)
+    events = {row["event"] for row in rows}
+    line = f"{display.plural(number, 'incident')} in {display.plural(len(events), 'event')}"
+    ordered = sorted(rows, key=lambda row: (row["event"], str(row["start"])))
+    listing = INCIDENTS.listing(facts, ordered)
+    return Part(plain(line), (listing,))
+
+
+ALL_INCIDENTS: Final = section("incidents", "All incidents", _incidents)
+
+
+def _owner(row: Row) -> Cell:
+    names = [figures.name(row[key]) for key in LABELS if row.get(key) is not None]
+    found: list[Name] = list(dict.fromkeys(names))
+    return Cell(joined(found) or ("no owner",))
+
+
+def _some(content: Content, nouns: str) -> Content:
+    """Return a content with the number of subjects that its figure leaves out."""
+    path = f"not_known.{nouns}"
+
+    def made(row: Row) -> Cell:
+        missing = value_at(row, path) or 0
+        text = f"without {display.plural(missing, nouns.removesuffix('s'))}" if missing else ""
+        return content.cell(row)._replace(bounds=text)
+
+    return of(made, *content.keys, path)
+
+
+def _share(share: float | None) -> str:
+    return "" if share is None else display.share(share, 0)
+
+
+def _gib_months(byte_seconds: float | None) -> str:
+    if byte_seconds is None:
+        return display.NOT_KNOWN
+    return f"{byte_seconds / MONTH_SECONDS / GIB:,.1f}" if byte_seconds else "0"
+
+
+def _cost(row: Row) -> str:
+    cost, currency = row.get("cost"), row.get("currency")
+    if cost is None:
+        return display.NOT_KNOWN
+    return f"{cost:,.2f}" + (f"\u00a0{display.line(currency)}" if currency is not None else "")
+
+
+ACCOUNTS: Final = TableSpec(
+    rows=Rows(Account, "owners.accounts"),
+    caption="Owners",
+    noun="owner",
+    columns=(
+        Column("Owner", of(_owner, *LABELS, is_figure=False)),
+        Column("Topics", number("topics")),
+        Column("Clients", number("clients")),
+        Column("Groups", number("groups")),
+        Column("Highest budget used", number("highest_used", _share)),
+        Column("Total budget used", number("total_used", _share)),
+        Column("Throttled", _some(number("throttled_us", length), "clients")),
+        Column("Messages lost (offsets)", _some(between("offsets"), "groups")),
+        Column("Uploaded", number("uploaded_bytes", size)),
+        Column("Read back", number("read_bytes", size)),
+        Column("Stored (GiB-months)", _some(
+            number("stored_byte_seconds", _gib_months), "topics"
+        )),
+        Column("On disk (GiB-months)", number("disk_byte_seconds", _gib_months)),
+        Column("Cost", of(_cost, "cost")),
+    ),
+    file="owners",
+    unknown="",
+)  # fmt: skip
+
+
+def _costs(facts: Facts) -> Part | None:
+    if not facts.get("owners"):
+        return None
+    accounts, currency = facts["owners"]["accounts"], facts["owners"].get("currency")
+    owned = [row for row in accounts if any(row.get(key) for key in LABELS)]
+    unowned: Row = next((row for row in accounts if row not in owned), {})
+    teams = {row["team"] for row in owned if row.get("team") is not None}
+    said = [display.plural(len(teams), "team")]
+    said += [
+        f"{display.plural(unowned[key], key[:-1])} without an owner"
+        for key in ("topics", "clients", "groups")
+        if unowned.get(key)
+    ]
+    cost = "The owners file has no prices, so the table has no costs."
+    if currency is not None:
+        cost = f"Costs are in {display.line(currency)} and include known amounts only."
+    rows = [{**row, "currency": currency} for row in accounts]
+    listing = ACCOUNTS.listing({**facts, "owners": None}, rows)
+    return Part(plain("; ".join(said)), (listing,), (cost,))
+
+
+COSTS: Final = section("owners", "Cost by team", _costs)
