@@ -14,8 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core import display
-from lakehouse.core.error_budget_window import ISO_WEEK
-from lakehouse.core.objective import Objective, Slices
+from lakehouse.core.objective import ISO_WEEK, Objective, Slices
 from lakehouse.core.periods import Period, instant, micros
 from lakehouse.core.spans import without
 from lakehouse.core.subjects import Subject, with_ends

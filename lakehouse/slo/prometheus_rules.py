@@ -22,8 +22,7 @@ from lakehouse.core.metrics import (
     Known,
     shipped_meanings,
 )
-from lakehouse.core.objective import Objective
-from lakehouse.core.patterns import is_regex, regexes
+from lakehouse.core.objective import Objective, is_regex, regexes
 from lakehouse.slo.burn_rate import LENGTHS_US, PAIRS
 from lakehouse.tables import exposed_metrics as exported
 

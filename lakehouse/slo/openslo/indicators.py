@@ -9,10 +9,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple, cast
 
-from lakehouse.core.error_budget_window import TimeWindow
 from lakehouse.core.metrics import COVERAGE, is_of_partitions
-from lakehouse.core.objective import NAMES, Events, Level, Objective, Part, Unknown
-from lakehouse.core.patterns import is_regex
+from lakehouse.core.objective import (
+    NAMES,
+    Events,
+    Level,
+    Objective,
+    Part,
+    TimeWindow,
+    Unknown,
+    is_regex,
+)
 from lakehouse.core.yaml_nodes import Findings, Node, number, truth
 from lakehouse.slo.openslo.schema import check_shape
 

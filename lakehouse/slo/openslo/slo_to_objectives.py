@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Final, cast
 
 from lakehouse.core import objective
-from lakehouse.core.error_budget_window import ISO_WEEK, LONGEST_DAYS, TimeWindow
+from lakehouse.core.objective import ISO_WEEK, LONGEST_DAYS, TimeWindow
 from lakehouse.core.yaml_nodes import Findings, Node, number, truth
 from lakehouse.slo.openslo import indicators
 from lakehouse.slo.openslo.indicators import (

@@ -11,8 +11,7 @@ from typing import Annotated, Any, Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core import display, periods
-from lakehouse.core.error_budget_window import ISO_WEEK
-from lakehouse.core.objective import Objective
+from lakehouse.core.objective import ISO_WEEK, Objective
 from lakehouse.core.periods import Period
 from lakehouse.core.spans import Span
 from lakehouse.core.subjects import SUBJECT_COLUMNS, with_names
