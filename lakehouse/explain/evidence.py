@@ -26,7 +26,7 @@ from lakehouse.report import evidence as decisions
 from lakehouse.report.facts.gold import CHANGE, Gold
 from lakehouse.report.facts.sections.coverage import ANY_FAMILY
 from lakehouse.slo.sla_statement import Statement, Times
-from lakehouse.tables.source_names import role_of
+from lakehouse.tables.agent_names import role_of
 
 MOST: Final = 50_000
 """Maximum number of rows of one kind in a story; with more it ends early, at ``until``."""

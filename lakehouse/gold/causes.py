@@ -15,7 +15,7 @@ from lakehouse.engines.engine import Engine, ask
 from lakehouse.engines.relation import Relation, is_one_of
 from lakehouse.gold.events import AVAILABILITY, Event
 from lakehouse.tables import MAX_GAP_INTERVALS
-from lakehouse.tables.source_names import has_role
+from lakehouse.tables.agent_names import has_role
 
 NEAR_US: Final = 30_000_000
 """Spans of a broker are joined across gaps up to this."""

@@ -17,7 +17,7 @@ from lakehouse.report import figures, resources
 from lakehouse.report.facts import fields
 from lakehouse.report.facts.fields import Means
 from lakehouse.report.figures import Facts, Row, span_of
-from lakehouse.tables.source_names import role_of
+from lakehouse.tables.agent_names import role_of
 
 _WHOLE_CLUSTER: Final = {"metadata_log", "partitions"}
 """Families that read the whole cluster from one source."""

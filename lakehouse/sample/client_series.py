@@ -12,7 +12,7 @@ from lakehouse.sample import cluster
 from lakehouse.sample.cluster import MINUTE_US, SECOND_US, TOPICS, Client, Subject, Topic
 from lakehouse.sample.incidents import MARGIN_US
 from lakehouse.sample.timeline import ABSENT, History, Increments, Series, Timeline, Value, leader
-from lakehouse.tables.exposed_metrics import LOST
+from lakehouse.tables.agent_names import LOST
 
 _BUSY_HOURS: Final = {8: 0.5, 10: 1.0, 14: 0.7, 18: 0.0}
 """Part of their share that clients use, by the hour of a day from which they use it."""

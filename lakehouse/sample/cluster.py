@@ -12,7 +12,7 @@ from lakehouse.core.metrics import (
     UNDER_MIN_ISR,
 )
 from lakehouse.tables import FLAG_DISTRIBUTION, FLAG_KNOWN_WRONG
-from lakehouse.tables.exposed_metrics import LOST
+from lakehouse.tables.agent_names import LOST
 
 SECOND_US: Final = 1_000_000
 MINUTE_US: Final = 60 * SECOND_US

@@ -24,7 +24,7 @@ from lakehouse.core.metrics import (
 )
 from lakehouse.core.objective import Objective, is_regex, regexes
 from lakehouse.slo.burn_rate import LENGTHS_US, PAIRS
-from lakehouse.tables import exposed_metrics as exported
+from lakehouse.tables import agent_names as exported
 
 EVERY_SECONDS: Final = 15
 """Interval of the rules that check whether a subject is bad."""

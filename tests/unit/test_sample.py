@@ -60,7 +60,7 @@ from lakehouse.sample.timeline import ABSENT, WINDOW_US, Series as SampleSeries,
 from lakehouse.sample.values import SampleValues
 from lakehouse.slo.calendar import maintenance
 from lakehouse.slo.openslo import objective_files
-from lakehouse.tables.exposed_metrics import LOST
+from lakehouse.tables.agent_names import LOST
 from tests import lake_builder
 
 if TYPE_CHECKING:

@@ -16,9 +16,8 @@ from msgspec import Meta
 from lakehouse.cli.options import FILE
 from lakehouse.errors import ConfigFileError, LakehouseError
 from lakehouse.report.send.settings import Line, Settings, sections
-from lakehouse.tables import strict_yaml, typed_settings
+from lakehouse.tables.settings_files import WrongSettingError, convert, load_file, wording
 from lakehouse.tables.strict_files import UnreadableFileError
-from lakehouse.tables.typed_settings import WrongSettingError, wording
 
 SEND: Final = "send"
 """Key of the settings of docs/send.md, or of the name of a file with them."""
@@ -78,7 +77,7 @@ def _load(context: click.Context, _: click.Parameter, file: Path | None) -> None
         return
     options = _options(context.command)
     try:
-        given = _typed(strict_yaml.load_file(file), options)
+        given = _typed(load_file(file), options)
     except UnreadableFileError as error:
         raise ConfigFileError(error.advised("use a file with options")) from None
     except WrongSettingError as error:
@@ -173,7 +172,7 @@ def _typed(document: Any, options: Mapping[str, click.Parameter]) -> dict[str, A
         rename={option.name or key: key for key, option in options.items()},
         forbid_unknown_fields=True,
     )
-    found = typed_settings.convert(given, kind)
+    found = convert(given, kind)
     return {
         key: value
         for key, option in options.items()

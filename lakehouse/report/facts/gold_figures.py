@@ -37,7 +37,7 @@ from lakehouse.report.facts.fields import (
 from lakehouse.report.facts.gold import Gold, Sums, by_subject
 from lakehouse.slo import attainment
 from lakehouse.slo.counters.uncounted import Uncounted
-from lakehouse.tables.source_names import role_of
+from lakehouse.tables.agent_names import role_of
 
 
 @dataclass(frozen=True, slots=True)

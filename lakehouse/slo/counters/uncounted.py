@@ -25,8 +25,8 @@ from lakehouse.engines.gold_reader import GoldRows, Row
 from lakehouse.engines.relation import is_one_of
 from lakehouse.errors import TableNotFoundError
 from lakehouse.slo.sla_statement import Lifetime
+from lakehouse.tables.agent_names import role_of
 from lakehouse.tables.bronze import MAX_GAP_INTERVALS
-from lakehouse.tables.source_names import role_of
 
 RESTARTED: Final = "source_restart"
 _BASELINE_LOST: Final = ("spool_damaged", "spool_restored", "journal_unreadable")

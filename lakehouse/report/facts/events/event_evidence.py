@@ -22,7 +22,7 @@ from lakehouse.gold.causes import CHANGES, Away, Change, Judged
 from lakehouse.gold.events import SLACK_US, Event
 from lakehouse.gold.incidents import Incident
 from lakehouse.report.facts.gold import Gold
-from lakehouse.tables.source_names import has_role, role_of
+from lakehouse.tables.agent_names import has_role, role_of
 
 _WEEK_US: Final = 7 * DAY_US
 _WEEKS_BEFORE: Final = 7
