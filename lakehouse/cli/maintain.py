@@ -29,8 +29,8 @@ from lakehouse.cli.options import (
 from lakehouse.core import display
 from lakehouse.core.delta_rs import locate
 from lakehouse.ops.maintain.actions import Executor
-from lakehouse.ops.maintain.rollup_position import ReadPositions, by_date, by_progress
 from lakehouse.ops.maintain.service import REFUSED, Maintenance, PlannedTable
+from lakehouse.ops.maintain.table_state import ReadPositions, by_date, by_progress
 
 _REFUSED: Final = 3
 _DAY: Final = 86_400

@@ -17,7 +17,7 @@ from lakehouse.engines.gold_reader import is_same
 from lakehouse.engines.relation import select
 from lakehouse.engines.rollup_batches import Batch, ClusterHour, Versions, batches
 from lakehouse.errors import LogExpiredError
-from lakehouse.rollup import changes, gold_upkeep, progress as progresses
+from lakehouse.rollup import changes, gold_tables, progress as progresses
 from lakehouse.rollup.changes import State, Touched, cluster_hour
 from lakehouse.rollup.lease import USUAL, Terms
 from lakehouse.rollup.progress import Progress
@@ -56,7 +56,7 @@ class Wanted:
     take_over: bool = False
     most_rows: int | None = None
     terms: Terms = USUAL
-    keep_windows_days: int = gold_upkeep.KEEP_WINDOWS_DAYS
+    keep_windows_days: int = gold_tables.KEEP_WINDOWS_DAYS
     check_files: bool = False
     accept_lost: bool = False
     lease: str | None = None

@@ -42,7 +42,7 @@ class Progress:
         kernel: Version of the kernel's SQL. None in the layout of b88afb5.
         duckdb: Version of DuckDB. None in the layout of b88afb5.
         tables: Gold's tables after the rollup (``completeness.notes_of``). None in older rows.
-        rejected_dates: Dates with rejected rows (``rejected.rejected_dates``). None in older rows.
+        rejected_dates: Dates with rejected rows (``commit.rejected_dates``). None in older rows.
         costs: Cost of the parts.
     """
 

@@ -24,19 +24,17 @@ from lakehouse.kernel.run_in_duckdb import Program
 from lakehouse.rollup import (
     changes,
     completeness,
-    gold_upkeep,
+    gold_tables,
     plan,
     progress as progresses,
     repair as repairs,
-    table_schemas,
     upgrade,
 )
-from lakehouse.rollup.commit import Commit
+from lakehouse.rollup.commit import Commit, accept_lost, rejected_dates, set_aside
 from lakehouse.rollup.lake_catalogues import meanings
 from lakehouse.rollup.lease import Lease, hold
 from lakehouse.rollup.plan import Wanted
 from lakehouse.rollup.progress import Progress
-from lakehouse.rollup.rejected import accept_lost, rejected_dates, set_aside
 
 _USUAL: Final = Wanted()
 
@@ -130,13 +128,13 @@ def _rollup(
 ) -> Outcome:
     if wanted.check_files or wanted.since or wanted.accept_lost:
         repairs.drop_state_files(engine)
-    found = completeness.details(engine, (*changes.READ, *table_schemas.EVERY))
-    table_schemas.check_bronze(engine.lake, {table: found[table] for table in changes.READ})
+    found = completeness.details(engine, (*changes.READ, *gold_tables.EVERY))
+    gold_tables.check_bronze(engine.lake, {table: found[table] for table in changes.READ})
     upgrade.check(engine, found)
     outdated = [
         table
-        for table in table_schemas.EVERY
-        if table_schemas.is_outdated(engine.lake, table, found[table])
+        for table in gold_tables.EVERY
+        if gold_tables.is_outdated(engine.lake, table, found[table])
     ]
     last = progresses.last(engine)
     window = _window(engine, last.row, window_seconds, found[tables.WINDOWS["coverage"]])
@@ -154,12 +152,12 @@ def _rollup(
         return Outcome(0, state.versions)
     if tables.LEASE in outdated:
         outdated.remove(tables.LEASE)
-        table_schemas.prepare(engine, tables.LEASE)
+        gold_tables.prepare(engine, tables.LEASE)
     with hold(engine, wanted.terms, take_over=wanted.take_over, lease_id=wanted.lease) as held:
         progress("lease")
         repairs.mark(engine, in_doubt, found, held.check)
         to_make = [repairs.marked(table, in_doubt) for table in outdated]
-        for action in table_schemas.prepare_all(engine, to_make):
+        for action in gold_tables.prepare_all(engine, to_make):
             progress(action)
         for table in files:
             held.check()
@@ -225,7 +223,7 @@ class _Run:
     def to(self, last: progresses.Last, state: changes.State) -> Outcome:
         """Update gold to the versions of bronze in ``state``."""
         now, newest, _ = state
-        first = gold_upkeep.horizon(newest.committed, self.wanted.keep_windows_days)
+        first = gold_tables.horizon(newest.committed, self.wanted.keep_windows_days)
         runs = self.found[tables.RUNS]
         runs_id = "" if runs is None else runs.id
         outcome, row = Outcome(0, now), last.row
@@ -249,7 +247,7 @@ class _Run:
             if len(todo.batches) > 1 or todo.resumed:
                 self._clear_batches()
         if _is_tidy_due(last, self.wanted):
-            gold_upkeep.tidy(self.engine, first, self.held.check, self.step)
+            gold_tables.tidy(self.engine, first, self.held.check, self.step)
             # Maintenance does not change figures, so the kernel of the row before stays.
             tidied = replace(
                 row, finished_at=dt.datetime.now(dt.UTC), hours=0, committed_at=newest.committed,

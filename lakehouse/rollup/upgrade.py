@@ -23,7 +23,7 @@ from lakehouse.engines.engine import Detail, Engine
 from lakehouse.engines.gold_reader import Row, is_same
 from lakehouse.engines.relation import select
 from lakehouse.kernel import arrow_types
-from lakehouse.rollup import completeness, lease, table_schemas
+from lakehouse.rollup import completeness, gold_tables, lease
 from lakehouse.tables import Column, Table
 
 _TAKEN: Final = "jmxlake.taken_over"
@@ -53,8 +53,8 @@ def upgrade(
     if not _due(engine):
         return 0
     found = engine.detail(tables.LEASE)
-    if table_schemas.is_outdated(engine.lake, tables.LEASE, found):
-        table_schemas.prepare(engine, tables.LEASE)
+    if gold_tables.is_outdated(engine.lake, tables.LEASE, found):
+        gold_tables.prepare(engine, tables.LEASE)
     with lease.hold(engine, lease.USUAL, take_over=take_over) as held:
         due, taken = _due(engine), 0
         state = _state(engine, due)

@@ -17,7 +17,7 @@ from lakehouse.kernel.program import program as programs
 from lakehouse.kernel.run_in_duckdb import Program
 from lakehouse.rollup import changes, lease, plan, progress as progresses
 from lakehouse.rollup.commit import rows_of
-from lakehouse.rollup.gold_upkeep import KEEP_WINDOWS_DAYS, horizon
+from lakehouse.rollup.gold_tables import KEEP_WINDOWS_DAYS, horizon
 from lakehouse.rollup.lake_catalogues import meanings
 
 MISSING: Final = "is missing"

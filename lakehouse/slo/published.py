@@ -17,7 +17,7 @@ from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import Row
 from lakehouse.engines.relation import select, text
 from lakehouse.kernel import arrow_types
-from lakehouse.rollup import lease, table_schemas
+from lakehouse.rollup import gold_tables, lease
 from lakehouse.slo.sla_statement import Statement
 
 _FIGURES: Final = ("corrections", *tables.SLA_FIGURES, *tables.SLA_AGREED)
@@ -57,8 +57,8 @@ def publish(
         if rows:
             held.check()
             detail = engine.detail(tables.SLA)
-            if table_schemas.is_outdated(engine.lake, tables.SLA, detail):  # an earlier version's
-                table_schemas.prepare(engine, tables.SLA)
+            if gold_tables.is_outdated(engine.lake, tables.SLA, detail):  # an earlier version's
+                gold_tables.prepare(engine, tables.SLA)
             table = pa.Table.from_pylist(rows, arrow_types.of_table(tables.SLA))
             engine.write(tables.SLA, table)
     return changed

@@ -17,9 +17,9 @@ from lakehouse.errors import (
     OlderGoldError,
     TableNotFoundError,
 )
-from lakehouse.ops.doctor import agent_records, agents, clocks, rollup, sources, table_health
+from lakehouse.ops.doctor import agent_records, agents, rollup, sources, table_health
 from lakehouse.ops.doctor.finding import ORDER, Finding, finding
-from lakehouse.ops.maintain import rollup_position, table_state as states
+from lakehouse.ops.maintain import table_state as states
 from lakehouse.tables import Table
 
 _LEAST_COMMITS: Final = 200
@@ -129,7 +129,7 @@ class Diagnosis:
 
     def _unknown_position(self, table: Table, delta: DeltaTable) -> str | None:
         try:
-            position = rollup_position.by_progress(self.location)(table, delta)
+            position = states.by_progress(self.location)(table, delta)
         except LakehouseError as error:
             return str(error)
         return position if isinstance(position, str) else None
@@ -146,7 +146,7 @@ class Diagnosis:
         self._check_doubles(scrapes)
         self._add(sources.gaps(agent_records.gaps(scrapes, self.since), failures, self.days))
         self._add(sources.capped(reported))
-        self._add(clocks.future(reported, self.now))
+        self._add(agents.future(reported, self.now))
         self._add(agents.cluster_versions(reported))
         self._check_traits(reported)
         self._check_agents(reported)
@@ -186,7 +186,7 @@ class Diagnosis:
             agent for agent in self.agents if agent.reported_until and agent.reported_until >= since
         ]
         self._add(agents.versions(working, self.version))
-        self._add(clocks.differing(clocks.skews(commits), len(versions), known))
+        self._add(agents.differing(agents.skews(commits), len(versions), known))
 
     def _check_gold(self, reported: list[agent_records.FamilyRecord]) -> None:
         if self._is_older():
