@@ -20,9 +20,9 @@ _COMMANDS: Final = {
     "Report": {
         "weekly": ("reports.weekly", "Roll up, publish SLO results, report and send a week."),
         "report": ("reports.report", "Report a week as text, HTML, PDF, JSON or CSV."),
-        "summary": ("reports.summary", "Summarize several clusters on one page."),
+        "summary": ("reports.report", "Summarize several clusters on one page."),
         "send": ("reports.send", "Send a saved report by mail or to a chat."),
-        "explain": ("reports.explain", "Show a week of one topic, client, group or broker."),
+        "explain": ("reports.report", "Show a week of one topic, client, group or broker."),
     },
     "Objectives": {
         "slo": ("slo", "Check and list objectives, and publish SLO results."),
@@ -33,7 +33,7 @@ _COMMANDS: Final = {
         "verify": ("rollup", "Recompute some hours and compare them with gold."),
         "maintain": ("maintain", "Compact, checkpoint and clean up bronze tables."),
         "doctor": ("doctor", "Check a lake and its agents, and suggest fixes."),
-        "forget": ("forget", "Replace a user name or client ID in every table."),
+        "forget": ("maintain", "Replace a user name or client ID in every table."),
     },
     "Query": {
         "views": ("views", "Create SQL views of gold with readable names and units."),
@@ -41,7 +41,7 @@ _COMMANDS: Final = {
         "register": ("views", "Register bronze tables in a catalog."),
     },
     "Setup": {
-        "sample": ("sample", "Write a sample lake of an invented Kafka cluster."),
+        "sample": ("setup", "Write a sample lake of an invented Kafka cluster."),
         "completion": ("setup", "Print a shell completion script."),
         "systemd-unit": ("setup", "Print a systemd unit for maintain, rollup or weekly."),
     },

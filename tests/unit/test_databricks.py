@@ -20,8 +20,7 @@ from packaging.requirements import Requirement
 
 from lakehouse import tables
 from lakehouse.cli.main import main
-from lakehouse.cli.reports.weekly import weekly
-from lakehouse.cli.reports.weekly_config import settings_in
+from lakehouse.cli.reports.weekly import settings_in, weekly
 from lakehouse.core.lake import Lake
 from lakehouse.job import given
 from lakehouse.notebooks.cells import LABELS
