@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from lakehouse.cli.job import main
 from lakehouse.errors import JobFailedError
-from lakehouse.job import main
 
 
 def test_a_command_that_went_well_returns(capsys: pytest.CaptureFixture[str]) -> None:

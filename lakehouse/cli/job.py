@@ -20,7 +20,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     Raises:
         JobFailedError: The exit code is not 0. Standard error contains the reason.
     """
-    from lakehouse.cli.main import main as commands  # noqa: PLC0415 - a notebook can use ``given`` alone
+    from lakehouse.cli.main import main as commands
 
     words = given(sys.argv[1:] if arguments is None else arguments)
     try:
