@@ -14,10 +14,9 @@ from lakehouse.core.subjects import Subject
 from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import Row, last_week, subjects, window_of
 from lakehouse.errors import SubjectError
-from lakehouse.explain.events import NO_EVENTS, Events, facts_of, of_subject
 from lakehouse.explain.evidence import Evidence, Scope, answers, gather
-from lakehouse.explain.find_subject import find
 from lakehouse.explain.intervals import Gap, gaps as gaps_of, intervals, unknown as unknown_of
+from lakehouse.explain.subject import NO_EVENTS, Events, facts_of, find, of_subject
 from lakehouse.report.facts.build import head, without_history
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.objectives.budget import budget, observed_percent, or_no_data

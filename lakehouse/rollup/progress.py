@@ -41,7 +41,7 @@ class Progress:
         runs_id: ID of the Delta table bronze/runs.
         kernel: Version of the kernel's SQL. None in the layout of b88afb5.
         duckdb: Version of DuckDB. None in the layout of b88afb5.
-        tables: Gold's tables after the rollup (``completeness.notes_of``). None in older rows.
+        tables: Gold's tables after the rollup (``gold_tables.notes_of``). None in older rows.
         rejected_dates: Dates with rejected rows (``commit.rejected_dates``). None in older rows.
         costs: Cost of the parts.
     """

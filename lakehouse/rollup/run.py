@@ -23,7 +23,6 @@ from lakehouse.kernel.program import program
 from lakehouse.kernel.run_in_duckdb import Program
 from lakehouse.rollup import (
     changes,
-    completeness,
     gold_tables,
     plan,
     progress as progresses,
@@ -128,7 +127,7 @@ def _rollup(
 ) -> Outcome:
     if wanted.check_files or wanted.since or wanted.accept_lost:
         repairs.drop_state_files(engine)
-    found = completeness.details(engine, (*changes.READ, *gold_tables.EVERY))
+    found = gold_tables.details(engine, (*changes.READ, *gold_tables.EVERY))
     gold_tables.check_bronze(engine.lake, {table: found[table] for table in changes.READ})
     upgrade.check(engine, found)
     outdated = [
@@ -323,8 +322,8 @@ class _Run:
 
     def _record(self, new: Progress, before: Progress | None) -> Progress:
         self.held.check()
-        after = completeness.details(self.engine, (*CHECKED, tables.PROGRESS))
-        new = replace(new, tables=completeness.notes_of(after))
+        after = gold_tables.details(self.engine, (*CHECKED, tables.PROGRESS))
+        new = replace(new, tables=gold_tables.notes_of(after))
         new = progresses.record(self.engine, new, before)
         self.step(tables.PROGRESS.name)
         return new

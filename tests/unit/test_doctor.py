@@ -19,7 +19,7 @@ from collector.delivery import arrow
 from lakehouse import tables
 from lakehouse.cli.doctor import print_tables, to_json, to_text
 from lakehouse.core.delta_rs import Location
-from lakehouse.ops.doctor import agent_records, agents, rollup, sources, table_health as health
+from lakehouse.ops.doctor import agent_records, agents, sources, table_health as health
 from lakehouse.ops.doctor.agent_records import (
     Agent,
     EventCount,
@@ -31,8 +31,7 @@ from lakehouse.ops.doctor.agent_records import (
 )
 from lakehouse.ops.doctor.all_checks import Diagnosis
 from lakehouse.ops.doctor.finding import CHECKS, LATE, Finding
-from lakehouse.ops.doctor.rollup import Backlog
-from lakehouse.ops.doctor.table_health import TableHealth
+from lakehouse.ops.doctor.table_health import Backlog, TableHealth
 from lakehouse.ops.maintain.plan import day_of
 from lakehouse.ops.maintain.table_state import LogEntry
 from tests.lake_builder import Batch, made
@@ -425,7 +424,7 @@ def backlog(unread: int, since: dt.timedelta | None = None, **changed: Any) -> B
 def test_a_rollup_that_is_behind_is_told_by_what_waits(
     found: Backlog | None, expected: list[str]
 ) -> None:
-    assert [one.severity for one in rollup.behind(found, NOW, 7)] == expected
+    assert [one.severity for one in health.behind(found, NOW, 7)] == expected
 
 
 def test_rows_that_were_not_used_are_told(tmp_path: Path) -> None:
@@ -438,10 +437,10 @@ def test_rows_that_were_not_used_are_told(tmp_path: Path) -> None:
     old = NOW - 11 * DAY
     rows = [late, late | {"window_start": old, "date": old.date(), "row_count": 20}]
     write_deltalake(tmp_path, pa.Table.from_pylist(rows))
-    (unused,) = rollup.rejected(DeltaTable(tmp_path), (), NOW, 7)
+    (unused,) = health.rejected(DeltaTable(tmp_path), (), NOW, 7)
     assert unused.what.startswith("3 rows ")
     assert "rejected in the last 7 days could not be used: it ends" in unused.what
-    (unused,) = rollup.rejected(DeltaTable(tmp_path), [old.date()], NOW, 7)
+    (unused,) = health.rejected(DeltaTable(tmp_path), [old.date()], NOW, 7)
     assert unused.what.startswith("23 rows "), "rejected today, 11 days old"
 
 
@@ -455,12 +454,12 @@ def test_rejected_dates_are_those_of_recent_rollups(tmp_path: Path) -> None:
         {"finished_at": NOW - DAY, "rejected_dates": ["2020-02-02", "2020-13-45", "x'; DROP"]},
     ]
     write_deltalake(tmp_path, pa.Table.from_pylist(rows, shape))
-    assert rollup.rejected_dates(DeltaTable(tmp_path), NOW - 7 * DAY) == {dt.date(2020, 2, 2)}
+    assert health.rejected_dates(DeltaTable(tmp_path), NOW - 7 * DAY) == {dt.date(2020, 2, 2)}
 
 
 def test_older_progress_has_no_rejected_dates(tmp_path: Path) -> None:
     write_deltalake(tmp_path, pa.Table.from_pylist([{"finished_at": NOW}]))
-    assert rollup.rejected_dates(DeltaTable(tmp_path), NOW - 7 * DAY) == set()
+    assert health.rejected_dates(DeltaTable(tmp_path), NOW - 7 * DAY) == set()
 
 
 def diagnosis(*findings: Finding) -> Diagnosis:

@@ -17,7 +17,7 @@ from lakehouse.errors import (
     OlderGoldError,
     TableNotFoundError,
 )
-from lakehouse.ops.doctor import agent_records, agents, rollup, sources, table_health
+from lakehouse.ops.doctor import agent_records, agents, sources, table_health
 from lakehouse.ops.doctor.finding import ORDER, Finding, finding
 from lakehouse.ops.maintain import table_state as states
 from lakehouse.tables import Table
@@ -193,8 +193,8 @@ class Diagnosis:
             self._add([_OLDER_GOLD])
             return
         with self._unknown_on_error(tables.PROGRESS):
-            backlog = rollup.load_backlog(self.location, self._open(tables.RUNS), self.since)
-            self._add(rollup.behind(backlog, self.now, self.days))
+            backlog = table_health.load_backlog(self.location, self._open(tables.RUNS), self.since)
+            self._add(table_health.behind(backlog, self.now, self.days))
         if self._has_gold():
             self._check_gold_tables(reported)
 
@@ -220,7 +220,7 @@ class Diagnosis:
     def _check_gold_tables(self, reported: list[agent_records.FamilyRecord]) -> None:
         noted: Mapping[str, Noted] = {}
         with self._unknown_on_error(tables.PROGRESS):
-            noted = rollup.known_tables(self.location)
+            noted = table_health.known_tables(self.location)
         for table in tables.GOLD:
             with self._unknown_on_error(table):
                 delta = self._open(table)
@@ -233,11 +233,11 @@ class Diagnosis:
                 self._add(table_health.unknown_columns(table, self._open(table)))
                 self._add(table_health.files_gone(table, self._open(table)))
         with self._unknown_on_error(tables.REJECTED):
-            dates = rollup.rejected_dates(self._open(tables.PROGRESS), self.since)
-            found = rollup.rejected(self._open(tables.REJECTED), dates, self.since, self.days)
+            dates = table_health.rejected_dates(self._open(tables.PROGRESS), self.since)
+            found = table_health.rejected(self._open(tables.REJECTED), dates, self.since, self.days)
             self._add(found)
         with self._unknown_on_error(tables.SUBJECTS):
-            known = rollup.known_sources(self._open(tables.SUBJECTS))
+            known = table_health.known_sources(self._open(tables.SUBJECTS))
             within = dt.timedelta(days=self.days)
             self._add(sources.unwatched(known, reported, self.now, within))
 
