@@ -1,10 +1,11 @@
-"""``jmxlake``: the command group of the lakehouse.
+"""``jmxlake``: the command group of the lakehouse; ``jmxlake-job`` for platforms.
 
 Exit codes: 0 success, 1 an error with its reason in one line, 2 wrong usage, 3 another rollup holds
 the lease.
 """
 
 import sys
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, Final, NoReturn
 
@@ -12,7 +13,14 @@ import click
 from click.shell_completion import CompletionItem
 
 from lakehouse.cli.options import log
-from lakehouse.errors import LakehouseError, LeaseHeldError, extra, is_of_spark, spark_failed
+from lakehouse.errors import (
+    JobFailedError,
+    LakehouseError,
+    LeaseHeldError,
+    extra,
+    is_of_spark,
+    spark_failed,
+)
 from lakehouse.tables import error_text
 from lakehouse.tables.command_group import SectionedGroup
 
@@ -109,6 +117,35 @@ class _Commands(SectionedGroup):
 def main() -> None:
     """Roll up Kafka's JMX metrics in a lake, and report service levels."""
     error_text.silence_rust()
+
+
+def job(arguments: Sequence[str] | None = None) -> None:
+    """Run a command and return: ``jmxlake-job``, for platforms that run it in their process.
+
+    Databricks treats every ``SystemExit`` as a failure, even with code 0, so the only sign of a
+    failure is an exception. Its parameters do not support conditions, so options without a value
+    are ignored, such as ``--owners=`` with an empty variable.
+
+    Args:
+        arguments: The command and its options. Default: the arguments of the process.
+
+    Raises:
+        JobFailedError: The exit code is not 0. Standard error contains the reason.
+    """
+    words = given(sys.argv[1:] if arguments is None else arguments)
+    try:
+        main.main(args=words, prog_name="jmxlake")
+    except SystemExit as end:
+        if end.code not in (0, None):
+            command = words[0] if words else "without a command"
+            raise JobFailedError(
+                f"jmxlake {command} failed with exit code {end.code}. See the reason above"
+            ) from None
+
+
+def given(arguments: Sequence[str]) -> list[str]:
+    """Return the arguments without options that have no value."""
+    return [text for text in arguments if not (text.startswith("--") and text.endswith("="))]
 
 
 def _fail_for_missing(error: ModuleNotFoundError, command: str) -> NoReturn:

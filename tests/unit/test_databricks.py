@@ -19,8 +19,7 @@ import yaml
 from packaging.requirements import Requirement
 
 from lakehouse import tables
-from lakehouse.cli.job import given
-from lakehouse.cli.main import main
+from lakehouse.cli.main import given, main
 from lakehouse.cli.reports.weekly import settings_in, weekly
 from lakehouse.core.lake import Lake
 from lakehouse.notebooks.cells import LABELS
@@ -121,7 +120,7 @@ def test_every_task_runs_something_that_is_there(target: str) -> None:
     for _, _, task in tasks(target):
         wheel = task["python_wheel_task"]
         assert wheel["package_name"] == PROJECT["name"]
-        assert PROJECT["scripts"][wheel["entry_point"]] == "lakehouse.cli.job:main"
+        assert PROJECT["scripts"][wheel["entry_point"]] == "lakehouse.cli.main:job"
         name, *arguments = filled_in(wheel["parameters"], {"var.live_every": DEFAULT_EVERY})
         command = main.get_command(click.Context(main), name)
         assert command is not None
