@@ -23,11 +23,17 @@ from lakehouse.core.display import visible
 from lakehouse.core.metrics import Known, known
 from lakehouse.core.objective import Objective
 from lakehouse.core.yaml_nodes import EXIT_CODES, worst
-from lakehouse.engines.gold_reader import GoldRows, window_of
+from lakehouse.engines.gold_reader import GoldRows, known_metrics, window_of
 from lakehouse.errors import ObjectiveError
 from lakehouse.slo import levels, prometheus_rules as slo_rules
-from lakehouse.slo.openslo import metric_checks
-from lakehouse.slo.openslo.objective_files import OPTIONAL, SHIPPED, FileObject, load, read
+from lakehouse.slo.openslo.objective_files import (
+    OPTIONAL,
+    SHIPPED,
+    FileObject,
+    check_metrics,
+    load,
+    read,
+)
 from lakehouse.slo.sla_statement import Statement
 from lakehouse.tables.command_group import SectionedGroup
 
@@ -123,8 +129,9 @@ def _checked(
     metrics: Mapping[str, Known] = known()
     if root is not None:
         engine = LakeOptions(root, None, None, options_file).engine()
-        metrics = metric_checks.of_lake(engine, found)
-    metric_checks.check(found, metrics, where=root or "the shipped catalogue")
+        chosen = (one for item in found for one in item.objectives if one.series)
+        metrics = known_metrics(engine, {name for one in chosen for name in one.metrics})
+    check_metrics(found, metrics, where=root or "the shipped catalogue")
     return found, metrics
 
 

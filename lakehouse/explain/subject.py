@@ -1,6 +1,6 @@
 """The subject of a story: search for a typed name, and the report's events that touch it.
 
-The events are those of the report of the same period, in its words.
+The report covers the same period, and its words are used.
 """
 
 import difflib

@@ -17,6 +17,7 @@ from lakehouse.core.objective import Objective
 from lakehouse.core.periods import HOUR_US, micros
 from lakehouse.core.table_notes import CHECKED
 from lakehouse.engines.engine import Costs, Detail, Engine, Remark, Step, ask
+from lakehouse.engines.gold_reader import meanings
 from lakehouse.engines.rollup_batches import Versions
 from lakehouse.errors import LakeReplacedError, MissingFilesError, TableSchemaError
 from lakehouse.kernel.program import program
@@ -30,7 +31,6 @@ from lakehouse.rollup import (
     upgrade,
 )
 from lakehouse.rollup.commit import Commit, accept_lost, rejected_dates, set_aside
-from lakehouse.rollup.lake_catalogues import meanings
 from lakehouse.rollup.lease import Lease, hold
 from lakehouse.rollup.plan import Wanted
 from lakehouse.rollup.progress import Progress

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 from lakehouse import tables
 from lakehouse.core.objective import Objective
 from lakehouse.engines.engine import Engine, PartDone, Staged, ask
+from lakehouse.engines.gold_reader import meanings
 from lakehouse.engines.rollup_batches import Batch, ClusterHour, batches
 from lakehouse.errors import LakehouseError, LeaseHeldError
 from lakehouse.kernel.program import program as programs
@@ -18,7 +19,6 @@ from lakehouse.kernel.run_in_duckdb import Program
 from lakehouse.rollup import changes, lease, plan, progress as progresses
 from lakehouse.rollup.commit import rows_of
 from lakehouse.rollup.gold_tables import KEEP_WINDOWS_DAYS, horizon
-from lakehouse.rollup.lake_catalogues import meanings
 
 MISSING: Final = "is missing"
 UNEXPECTED: Final = "is unexpected"

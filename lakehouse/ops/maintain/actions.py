@@ -241,7 +241,7 @@ def supersede(location: Location, table: Table, version: int, by: int) -> None:
     hint = None
     with suppress(ValueError, RecursionError):
         hint = json.loads(text)
-    # A table is unreadable if its hint refers to a deleted checkpoint without a newer one.
+    # A table is unreadable if its hint refers to a deleted checkpoint without a newer checkpoint.
     if not isinstance(hint, dict) or hint.get("version") != by:
         raise MaintenanceConflictError(
             f"{url}: {_LAST_CHECKPOINT} is {text!r}, but the checkpoint of version {by} was just "

@@ -29,10 +29,9 @@ from lakehouse.core.objective import Events, Objective
 from lakehouse.core.periods import Period
 from lakehouse.core.spans import Span, union
 from lakehouse.core.subjects import SUBJECT, SUBJECT_COLUMNS
-from lakehouse.engines.gold_reader import EXACT, GoldRows, labels_in
+from lakehouse.engines.gold_reader import EXACT, GoldRows, definitions, labels_in
 from lakehouse.engines.relation import Relation, is_one_of, select, text
 from lakehouse.kernel import arrow_types
-from lakehouse.rollup.lake_catalogues import definitions
 from lakehouse.slo.calendar.maintenance import Exclusions, Maintenance
 from lakehouse.slo.counters.uncounted import Source, UncountedTime
 from lakehouse.slo.sla_statement import Counts, Lifetime, SliKey

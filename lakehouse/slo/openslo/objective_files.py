@@ -2,15 +2,18 @@
 
 A file's ``metricSource`` has type ``jmxlake``, with a ``level``, a ``metric``, the attributes that
 a subject must have (``where``) and the patterns that its names, or labels of its series, must match
-(``match``). See docs/objectives.md.
+(``match``). See docs/objectives.md. Objectives are checked against a catalogue, because metrics and
+labels outside it can never have data.
 """
 
-from collections.abc import Sequence
+import difflib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from lakehouse.core.objective import Objective
+from lakehouse.core.metrics import UNAVAILABLE, Known, known
+from lakehouse.core.objective import NAMES, Objective
 from lakehouse.core.yaml_nodes import Findings, MalformedError, Node, documents, worst
 from lakehouse.errors import ObjectiveError
 from lakehouse.slo.openslo import indicators, schema, slo_to_objectives
@@ -178,3 +181,75 @@ def _check_names(valid: list[FileObject]) -> None:
             message = f"another {item.kind} is called {item.name}: {first.file}:{first.line}"
             item.findings.unsupported(item.node.entries["metadata"].entries["name"], message)
             item.objectives = []
+
+
+def check_metrics(objects: list[FileObject], metrics: Mapping[str, Known], *, where: str) -> None:
+    """Add a finding for each objective that cannot have data, and remove the objective.
+
+    Args:
+        objects: The objects of files; their findings are added to.
+        metrics: The known metrics.
+        where: Their place, for the findings.
+    """
+    for item in objects:
+        for objective in item.objectives:
+            for name, fault in _faults(objective, metrics, where):
+                place = next(_places(item.node, name), item.node)
+                if (finding := place.says("unsupported", fault)) not in item.findings:
+                    item.findings.append(finding)
+        if item.outcome == "unsupported":
+            item.objectives = []
+
+
+def _places(node: Node, name: str) -> Iterator[Node]:
+    """Yield the places of a metric or label of this name; none if it is in a referenced object."""
+    metric, match = node.get("metric"), node.get("match")
+    if metric is not None and metric.text == name:
+        yield metric
+    if match is not None and name in match.keys:
+        yield match.keys[name]
+    for inner in (*node.entries.values(), *node.items):
+        yield from _places(inner, name)
+
+
+def _faults(
+    objective: Objective, metrics: Mapping[str, Known], where: str
+) -> Iterator[tuple[str, str]]:
+    """Yield each metric and label of an objective that cannot have data, with the reason."""
+    events = objective.events
+    levels = ("topic", "partition") if objective.kind == "topic" else (objective.kind,)
+    for name in dict.fromkeys(objective.metrics):
+        one = metrics.get(name)
+        if one is None and objective.level == "group" and not events:
+            one = next((two for two in metrics.values() if two.traits.bound_of == name), None)
+        if one is None:
+            yield name, _unknown(name, metrics, where)
+        elif one.level and one.level not in levels:
+            yield name, f"it is a metric of level {one.level}, not {objective.level}"
+        elif objective.kind in {"topic", "client"} and not one.traits.has_figures:
+            yield name, "no figure is made of it: it describes, or is a position"
+        elif events and one.kind != "counter":
+            yield name, "it is a gauge, and counts no events: write a thresholdMetric"
+        elif not events and one.kind == "counter" and objective.level != "group":
+            yield name, "it is a counter, not a gauge: write a ratioMetric"
+        labels = one.labels if one else objective.series
+        for label in sorted(objective.series.keys() - labels):
+            yield label, _no_label(label, name, labels, where)
+
+
+def _no_label(label: str, metric: str, labels: Iterable[str], where: str) -> str:
+    near = difflib.get_close_matches(label, [*labels, *NAMES], 1, 0.75)
+    others = ", ".join(sorted(labels)) or "none yet: name a --lake, after a rollup"
+    meant = f"did you mean {near[0]}?" if near else f"its labels are {others}"
+    return f"{where} has no series of {metric} with that label; {meant}"
+
+
+def _unknown(name: str, metrics: Mapping[str, Known], where: str) -> str:
+    shipped = known().get(name)
+    if shipped:
+        families = " or ".join(sorted(shipped.families))
+        return f"{where} does not read it: switch the family {families} on"
+    named = dict.fromkeys(one.traits.bound_of or own for own, one in metrics.items())
+    near = difflib.get_close_matches(name, [*named, UNAVAILABLE], 1, 0.75)
+    meant = f"; did you mean {near[0]}?" if near else ""
+    return f"{where} has no such metric{meant}"
