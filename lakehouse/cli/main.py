@@ -29,7 +29,7 @@ _COMMANDS: Final = {
         "weekly": ("reports.weekly", "Roll up, publish SLO results, report and send a week."),
         "report": ("reports.report", "Report a week as text, HTML, PDF, JSON or CSV."),
         "summary": ("reports.report", "Summarize several clusters on one page."),
-        "send": ("reports.send", "Send a saved report by mail or to a chat."),
+        "send": ("reports.weekly", "Send a saved report by mail or to a chat."),
         "explain": ("reports.report", "Show a week of one topic, client, group or broker."),
     },
     "Objectives": {
