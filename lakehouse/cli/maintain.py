@@ -15,17 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from lakehouse import tables
-from lakehouse.cli.options import (
-    AS_JSON,
-    GOLD_OR_NONE,
-    LAKE,
-    OPTIONS_FILE,
-    date,
-    length,
-    log,
-    stop_signals,
-    turns,
-)
+from lakehouse.cli import options
 from lakehouse.core import display
 from lakehouse.core.delta_rs import locate
 from lakehouse.errors import LakehouseError
@@ -41,9 +31,9 @@ def _until(text: str) -> Callable[[], dt.date | None]:
     """Return a function that returns a fixed date or a date some time ago; None: never."""
     ago, fixed = None, None
     if re.fullmatch(r"\d+[smhd]", text):
-        ago = dt.timedelta(seconds=length(text))
+        ago = dt.timedelta(seconds=options.length(text))
     elif text != "never":
-        fixed = date(text)
+        fixed = options.date(text)
     return lambda: fixed if ago is None else (dt.datetime.now(dt.UTC) - ago).date()
 
 
@@ -57,17 +47,17 @@ def _version(text: str) -> tuple[str, int]:
 
 
 @click.command
-@LAKE
+@options.LAKE
 @click.option("--once", is_flag=True, help="Run one round and exit (default).")
-@click.option("--every", type=length, metavar="LENGTH", help="Run a round every LENGTH.")
+@click.option("--every", type=options.length, metavar="LENGTH", help="Run a round every LENGTH.")
 @click.option("--dry-run", is_flag=True, help="Print planned actions without changing anything.")
-@AS_JSON
-@OPTIONS_FILE
+@options.AS_JSON
+@options.OPTIONS_FILE
 @click.option(
-    "--keep", type=length, metavar="LENGTH", default="400d", show_default=True,
+    "--keep", type=options.length, metavar="LENGTH", default="400d", show_default=True,
     help="Delete bronze partitions older than LENGTH after they are rolled up.",
 )  # fmt: skip
-@GOLD_OR_NONE
+@options.GOLD_OR_NONE
 @click.option(
     "--read-until", type=_until, default="never", metavar="DATE|LENGTH|never", show_default=True,
     help="With --gold none: treat commits before DATE (UTC) or LENGTH ago as rolled up.",
@@ -104,12 +94,12 @@ def maintain(  # noqa: PLR0913 - a click command
         try:
             _print_plans(maintenance.plans(), as_json=as_json)
         except REFUSED as error:
-            log(str(error))
+            options.log(str(error))
             sys.exit(_REFUSED)
         return
-    stop = stop_signals()
+    stop = options.stop_signals()
     if every is not None:
-        for _ in turns(every, stop):
+        for _ in options.turns(every, stop):
             maintenance.round(stop)
     elif errors := maintenance.round(stop):
         sys.exit(_REFUSED if any(isinstance(error, REFUSED) for error in errors) else 1)
@@ -118,7 +108,7 @@ def maintain(  # noqa: PLR0913 - a click command
 def _log_event(event: str, fields: dict[str, Any], *, as_json: bool) -> None:
     """Print an event as one line on standard error."""
     if not as_json:
-        log(f"{event} {_text(fields)}")
+        options.log(f"{event} {_text(fields)}")
         return
     at = dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds")
     level = "error" if event == "failed" else "info"
@@ -152,12 +142,12 @@ def _text(fields: dict[str, Any]) -> str:
 
 
 @click.command
-@LAKE
+@options.LAKE
 @click.argument("name")
 @click.option("--as", "other", metavar="NAME", help="Replacement name. Default: random.")
 @click.option("--dry-run", is_flag=True, help="Count affected rows without changing them.")
-@OPTIONS_FILE
-@AS_JSON
+@options.OPTIONS_FILE
+@options.AS_JSON
 def forget(
     lake: str, name: str, other: str | None, options_file: Path | None,
     *, dry_run: bool, as_json: bool,
@@ -186,7 +176,7 @@ def forget(
     if dry_run:
         found = names.find(location, name)
     else:
-        log(f"replaced by {chosen}")
+        options.log(f"replaced by {chosen}")
         found = names.forget(location, name, chosen, partial(hold, engine, USUAL))
     _print_found(found, None if dry_run else chosen, as_json=as_json)
 

@@ -13,12 +13,7 @@ import click
 from lakehouse.cli import options
 from lakehouse.cli.options import AS_JSON, OPTIONS_FILE, LakeOptions, combined, log, write_file
 from lakehouse.cli.phases import phase
-from lakehouse.cli.reports.statement_options import (
-    CALENDAR,
-    PERIOD,
-    StatementOptions,
-    count_line,
-)
+from lakehouse.cli.reports import statement_options
 from lakehouse.core.display import visible
 from lakehouse.core.metrics import Known, known
 from lakehouse.core.objective import Objective
@@ -187,9 +182,9 @@ def _objective_line(of: Objective) -> str:
 
 @slo.command
 @options.lake_options()
-@PERIOD
+@statement_options.PERIOD
 @options.LABELS
-@CALENDAR
+@statement_options.CALENDAR
 @options.AS_JSON
 def publish(
     lake: LakeOptions, labels: Sequence[tuple[str, str]], *, as_json: bool, **given: Any
@@ -204,13 +199,13 @@ def publish(
 
     It exits with 1 if it failed, and with 3 if a rollup of LAKE is running.
     """
-    asked = StatementOptions(lake, given)
+    asked = statement_options.StatementOptions(lake, given)
     chosen = [objective for objective in asked.objectives if objective.has(dict(labels))]
     engine = lake.engine()
     with phase("objectives"):
         statements, fresh = asked.publish(engine, chosen, asked.period(engine), burns=as_json)
     if not as_json:
-        click.echo(count_line(statements, fresh))
+        click.echo(statement_options.count_line(statements, fresh))
         return
     rows = GoldRows(engine, window_of(engine) * 1_000_000)
     together = [*levels.by_cluster(statements), *levels.by_topic(rows, statements)]

@@ -22,18 +22,12 @@ from lakehouse.engines.rollup_batches import Versions
 from lakehouse.errors import LakeReplacedError, MissingFilesError, TableSchemaError
 from lakehouse.kernel.program import program
 from lakehouse.kernel.run_in_duckdb import Program
-from lakehouse.rollup import (
-    changes,
-    gold_tables,
-    plan,
-    progress as progresses,
-    repair as repairs,
-    upgrade,
-)
+from lakehouse.rollup import changes, gold_tables, plan, progress as progresses, repair as repairs
 from lakehouse.rollup.commit import Commit, accept_lost, rejected_dates, set_aside
 from lakehouse.rollup.lease import Lease, hold
 from lakehouse.rollup.plan import Wanted
 from lakehouse.rollup.progress import Progress
+from lakehouse.rollup.upgrade import check as check_layout
 
 _USUAL: Final = Wanted()
 
@@ -129,7 +123,7 @@ def _rollup(
         repairs.drop_state_files(engine)
     found = gold_tables.details(engine, (*changes.READ, *gold_tables.EVERY))
     gold_tables.check_bronze(engine.lake, {table: found[table] for table in changes.READ})
-    upgrade.check(engine, found)
+    check_layout(engine, found)
     outdated = [
         table
         for table in gold_tables.EVERY

@@ -4,15 +4,7 @@ import random
 from collections.abc import Iterator
 from typing import Final, Literal, NamedTuple
 
-from lakehouse.core.metrics import (
-    COPY_LAG,
-    DELETE_LAG,
-    GROUP_LAG,
-    LEADERLESS,
-    NODE_FENCED,
-    PARTITION_LAG,
-    UNDER_MIN_ISR,
-)
+from lakehouse.core import metrics
 from lakehouse.core.periods import DAY_US
 from lakehouse.tables import FLAG_DISTRIBUTION, FLAG_KNOWN_WRONG
 from lakehouse.tables.agent_names import LOST
@@ -209,12 +201,13 @@ CONTROLLERS: Final = _named(
 TRAFFIC: Final = _named("kafka.topic", "bytes_in", "bytes_out", "messages_in")
 
 METRICS: Final = {
-    UNDER_MIN_ISR: Metric("min_isr"),
+    metrics.UNDER_MIN_ISR: Metric("min_isr"),
     **dict.fromkeys((AT_MIN_ISR, UNDER_MIN_ISR_COUNT, LED), Metric("min_isr")),
     REFUSED_WRITES: Metric("min_isr", is_counter=True),
-    LEADERLESS: Metric("leaders"),
+    metrics.LEADERLESS: Metric("leaders"),
     **dict.fromkeys(
-        (COPY_LAG, COPY_LAG_SEGMENTS, DELETE_LAG, DELETE_LAG_SEGMENTS), Metric("tiered", _WRONG)
+        (metrics.COPY_LAG, COPY_LAG_SEGMENTS, metrics.DELETE_LAG, DELETE_LAG_SEGMENTS),
+        Metric("tiered", _WRONG),
     ),
     REMOTE_SIZE: Metric("tiered"),
     **dict.fromkeys((*COPIES, *REMOTE), Metric("tiered", is_counter=True)),
@@ -222,10 +215,10 @@ METRICS: Final = {
     REMOTE_IDLE: Metric("remote_reads"),
     REMOTE_TIME: Metric("remote_reads", _SPREAD),
     UNTIERED: Metric("tiered_offsets", _SPREAD),
-    NODE_FENCED: Metric("topology"),
+    metrics.NODE_FENCED: Metric("topology"),
     **dict.fromkeys(LOST, Metric("offsets", is_counter=True)),
-    GROUP_LAG: Metric("offsets", _SPREAD),
-    **dict.fromkeys((PARTITION_LAG, *TIME_LAG, *HEADROOM), Metric("offsets")),
+    metrics.GROUP_LAG: Metric("offsets", _SPREAD),
+    **dict.fromkeys((metrics.PARTITION_LAG, *TIME_LAG, *HEADROOM), Metric("offsets")),
     **dict.fromkeys(THROTTLES, Metric("quotas", _SPREAD, memory_us=MINUTE_US)),
     **dict.fromkeys(RATES, Metric("client_rates", _SPREAD)),
     **dict.fromkeys(QUOTAS, Metric("quota_limits")),
@@ -240,8 +233,8 @@ METRICS: Final = {
     **dict.fromkeys(TRAFFIC, Metric("traffic", is_counter=True)),
 }
 AT_FIRST: Final = frozenset((
-    UNDER_MIN_ISR, LEADERLESS, COPY_LAG, DELETE_LAG_SEGMENTS, *LOST, *THROTTLES, TOPOLOGY[0],
-    TOPOLOGY[3],
+    metrics.UNDER_MIN_ISR, metrics.LEADERLESS, metrics.COPY_LAG, DELETE_LAG_SEGMENTS, *LOST,
+    *THROTTLES, TOPOLOGY[0], TOPOLOGY[3],
 ))  # fmt: skip
 """Metrics that agents read in the older weeks, for the default objectives."""
 

@@ -15,15 +15,7 @@ from typing import Final, NamedTuple
 
 from lakehouse.core.metrics import GROUP_LAG, PARTITION_LAG
 from lakehouse.core.periods import DAY_US, HOUR_US, micros
-from lakehouse.sample import cluster
-from lakehouse.sample.broker_series import (
-    of_controller,
-    of_nodes,
-    of_partitions,
-    of_remote_reads,
-    of_requests,
-    of_topic,
-)
+from lakehouse.sample import broker_series, cluster
 from lakehouse.sample.cluster import (
     MARGIN_US,
     MINUTE_US,
@@ -247,19 +239,19 @@ class SampleValues(Timeline):
 
     def _series(self, source: int) -> Iterator[Series]:
         if source == cluster.CONTROLLER:
-            yield from of_controller(self)
+            yield from broker_series.of_controller(self)
             return
-        yield from of_partitions(self, source)
+        yield from broker_series.of_partitions(self, source)
         for topic, declared in TOPICS.items():
-            yield from of_topic(self, source, topic, declared)
+            yield from broker_series.of_topic(self, source, topic, declared)
         for group in cluster.GROUPS:
             yield from of_group(self, source, group)
         for client in cluster.CLIENTS:
             yield from of_client(self, source, client)
         yield from of_quotas(self, source)
-        yield from of_nodes(self, source)
-        yield from of_requests(self, source)
-        yield from of_remote_reads(self, source)
+        yield from broker_series.of_nodes(self, source)
+        yield from broker_series.of_requests(self, source)
+        yield from broker_series.of_remote_reads(self, source)
 
     def events(self) -> Iterator[Event]:
         """Yield the events that agents record."""

@@ -16,13 +16,7 @@ from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import last_week, subjects, window_of
 from lakehouse.errors import MaintenanceFileError
 from lakehouse.slo import attainment, published
-from lakehouse.slo.calendar import maintenance
-from lakehouse.slo.calendar.report_calendar import (
-    Calendar,
-    check_corrections,
-    load_corrections,
-    parse_business_hours,
-)
+from lakehouse.slo.calendar import maintenance, report_calendar
 from lakehouse.slo.sla_statement import Statement
 
 PERIOD: Final = options.combined(
@@ -66,12 +60,12 @@ class StatementOptions:
         self._zone = periods.time_zone(zone)
         by_ends = options.between(start, end, self._zone)
         self.given = by_ends if week is None else periods.week(week, self._zone)
-        business = None if hours is None else parse_business_hours(hours)
+        business = None if hours is None else report_calendar.parse_business_hours(hours)
         planned = maintenance.load(given["maintenance"]) if given["maintenance"] else ()
         file = given["corrections"]
-        corrected, faults = load_corrections(file) if file else ((), [])
+        corrected, faults = report_calendar.load_corrections(file) if file else ((), [])
         _refuse(faults)
-        self.calendar = Calendar(zone, business, planned, corrected)
+        self.calendar = report_calendar.Calendar(zone, business, planned, corrected)
         self.cluster: str | None = given.get("cluster")
         floor = given.get("min_coverage")
         self.min_coverage: float = FLOOR_PERCENT if floor is None else floor
@@ -88,7 +82,7 @@ class StatementOptions:
         """
         if corrected := self.calendar.corrections:
             known, now_us = subjects(engine), attainment.now_us()
-            faults = check_corrections(corrected, self.objectives, known, now_us)
+            faults = report_calendar.check_corrections(corrected, self.objectives, known, now_us)
             _refuse(list(faults))
 
     def publish(

@@ -8,15 +8,9 @@ from typing import Final
 
 from deltalake import DeltaTable
 
-from lakehouse import tables
+from lakehouse import errors, tables
 from lakehouse.core.delta_rs import Location
 from lakehouse.core.table_notes import Noted
-from lakehouse.errors import (
-    LakehouseError,
-    MissingFilesError,
-    OlderGoldError,
-    TableNotFoundError,
-)
 from lakehouse.ops.doctor import agent_records, agents, sources, table_health
 from lakehouse.ops.doctor.finding import ORDER, Finding, finding
 from lakehouse.ops.maintain import table_state as states
@@ -89,11 +83,11 @@ class Diagnosis:
     def _unknown_on_error(self, table: Table) -> Iterator[None]:
         try:
             yield
-        except TableNotFoundError:
+        except errors.TableNotFoundError:
             self._add([table_health.missing(table)])
-        except MissingFilesError:
+        except errors.MissingFilesError:
             self._add(table_health.files_gone(table, self._open(table)))
-        except LakehouseError as error:
+        except errors.LakehouseError as error:
             self._add([finding("unknown", table.path, str(error))])
 
     def _add(self, findings: Iterable[Finding]) -> None:
@@ -130,7 +124,7 @@ class Diagnosis:
     def _unknown_position(self, table: Table, delta: DeltaTable) -> str | None:
         try:
             position = states.by_progress(self.location)(table, delta)
-        except LakehouseError as error:
+        except errors.LakehouseError as error:
             return str(error)
         return position if isinstance(position, str) else None
 
@@ -157,7 +151,7 @@ class Diagnosis:
         with self._unknown_on_error(tables.METRIC_TRAITS):
             try:
                 definitions, traits = map(self._open, tables.CATALOGUES)
-            except TableNotFoundError:  # older agents do not create them
+            except errors.TableNotFoundError:  # older agents do not create them
                 return
             self._add(agents.traits(agent_records.metric_traits(definitions, traits, in_use)))
 
@@ -203,16 +197,16 @@ class Diagnosis:
         for table in _OF_GOLD:
             try:
                 self._open(table)
-            except OlderGoldError:
+            except errors.OlderGoldError:
                 return True
-            except LakehouseError:
+            except errors.LakehouseError:
                 continue
         return False
 
     def _has_gold(self) -> bool:
         """Return True if a rollup has written gold, even if gold/progress is lost."""
         for table in _OF_GOLD:
-            with suppress(LakehouseError):
+            with suppress(errors.LakehouseError):
                 self._open(table)
                 return True
         return False
@@ -229,7 +223,7 @@ class Diagnosis:
                 self._add(table_health.replaced(table, delta, noted))
                 self._add(table_health.incomplete(table, delta))
         for table in tables.ROLLUP_STATE:
-            with suppress(LakehouseError):  # rollups create them when they need them
+            with suppress(errors.LakehouseError):  # rollups create them when they need them
                 self._add(table_health.unknown_columns(table, self._open(table)))
                 self._add(table_health.files_gone(table, self._open(table)))
         with self._unknown_on_error(tables.REJECTED):
