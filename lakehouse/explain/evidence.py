@@ -14,8 +14,7 @@ from lakehouse.core.metrics import (
     is_of_partitions,
     roles_of,
 )
-from lakehouse.core.periods import Period, iso
-from lakehouse.core.spans import Span, length, overlap
+from lakehouse.core.periods import Period, Span, iso, length, overlap
 from lakehouse.core.subjects import SUBJECT_COLUMNS, Subject
 from lakehouse.engines.gold_reader import Row, is_same
 from lakehouse.engines.relation import is_one_of, text

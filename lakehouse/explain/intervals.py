@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple, Self
 
 from lakehouse.core.metrics import Watched
-from lakehouse.core.spans import Span, length, overlap, shared, union, without
+from lakehouse.core.periods import Span, length, overlap, shared, union, without
 from lakehouse.gold.incidents import Incident
 from lakehouse.report.facts.events.events import most_at_once
 from lakehouse.report.facts.sections.coverage import ANY_FAMILY

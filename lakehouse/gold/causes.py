@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
-from lakehouse.core.spans import Span, touching
+from lakehouse.core.periods import Span, touching
 from lakehouse.engines.engine import Engine, ask
 from lakehouse.engines.relation import Relation, is_one_of
 from lakehouse.gold.events import AVAILABILITY, Event

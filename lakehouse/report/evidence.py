@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final, NamedTuple
 from lakehouse.core import display
 from lakehouse.core.metrics import families, shipped
 from lakehouse.core.observed_share import FLOOR_PERCENT, State, is_whole, state_of
-from lakehouse.core.spans import length, overlap
+from lakehouse.core.periods import length, overlap
 from lakehouse.report import figures, resources
 from lakehouse.report.facts import fields
 from lakehouse.report.facts.fields import Means

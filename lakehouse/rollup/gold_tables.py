@@ -12,8 +12,7 @@ from typing import Final, NamedTuple
 from lakehouse import tables
 from lakehouse.core import display, missing_files, older_gold, table_notes
 from lakehouse.core.lake import Lake
-from lakehouse.core.periods import Period, iso, micros
-from lakehouse.core.spans import overlap
+from lakehouse.core.periods import Period, iso, micros, overlap
 from lakehouse.core.table_notes import CHECKED, Gap, Noted
 from lakehouse.engines.engine import Detail, Engine, ask, newest_progress
 from lakehouse.engines.relation import before_date

@@ -12,8 +12,7 @@ from typing import Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core import table_notes
-from lakehouse.core.periods import HOUR_US, instant, micros
-from lakehouse.core.spans import Span, overlap, union, without
+from lakehouse.core.periods import HOUR_US, Span, instant, micros, overlap, union, without
 from lakehouse.core.table_notes import CHECKED, COMPUTED, Gap
 from lakehouse.engines.engine import Costs, Detail, Engine, Remark, Step, ask
 from lakehouse.engines.rollup_batches import Batch, ClusterHour, batches

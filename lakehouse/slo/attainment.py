@@ -15,8 +15,7 @@ from typing import Any, Final, NamedTuple
 from lakehouse import tables
 from lakehouse.core import display
 from lakehouse.core.objective import ISO_WEEK, Objective, Slices
-from lakehouse.core.periods import Period, instant, micros
-from lakehouse.core.spans import without
+from lakehouse.core.periods import Period, instant, micros, without
 from lakehouse.core.subjects import Subject, with_ends
 from lakehouse.engines.engine import Engine, ask
 from lakehouse.engines.gold_reader import GoldRows, subjects, window_of

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any, Final, NamedTuple
 
-from lakehouse.core.spans import Span
+from lakehouse.core.periods import Span
 
 _MINUTES: Final = {"5m": 5, "30m": 30, "1h": 60, "6h": 360, "3d": 4320}
 LENGTHS_US: Final = {name: minutes * 60_000_000 for name, minutes in _MINUTES.items()}

@@ -16,8 +16,7 @@ from typing import Any, Final, NamedTuple
 
 from lakehouse.core.metrics import COVERAGE
 from lakehouse.core.objective import Events, Objective, Slices
-from lakehouse.core.periods import Period, iso, micros
-from lakehouse.core.spans import Span, overlap
+from lakehouse.core.periods import Period, Span, iso, micros, overlap
 from lakehouse.core.subjects import Subject
 from lakehouse.slo import timeslices
 from lakehouse.slo.burn_rate import PAIRS, Alert, Rate

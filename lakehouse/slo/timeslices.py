@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from lakehouse.core.objective import Slices
-from lakehouse.core.spans import Span
+from lakehouse.core.periods import Span
 
 _SEEN: Final = "(good + bad)"
 _WHOLE: Final = "greatest(expected, good + bad)"

@@ -11,7 +11,7 @@ from typing import Final, Literal, NamedTuple
 from markupsafe import Markup
 
 from lakehouse.core import display, periods
-from lakehouse.core.spans import Span, union
+from lakehouse.core.periods import Span, union
 from lakehouse.report.charts.svg import Axis, drawing, element, number, percent
 from lakehouse.report.summary.model import Event
 

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from markupsafe import Markup, escape
 
 from lakehouse.core import display, periods
-from lakehouse.core.spans import Span, overlap
+from lakehouse.core.periods import Span, overlap
 
 
 def element(tag: str, *content: str | Markup, **attributes: object) -> Markup:

@@ -9,7 +9,7 @@ from itertools import groupby, pairwise
 from typing import Any, Final, NamedTuple
 
 from lakehouse.core import display
-from lakehouse.core.spans import Span, overlap, union
+from lakehouse.core.periods import Span, overlap, union
 from lakehouse.report.charts.lanes import Bucket, Kind, Lane
 from lakehouse.report.figures import Facts, Row, length, moment, span_of
 

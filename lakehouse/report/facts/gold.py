@@ -15,8 +15,7 @@ from typing import Any, Final, Self
 from lakehouse import tables
 from lakehouse.core.metrics import Meanings, jvm_families
 from lakehouse.core.objective import Objective
-from lakehouse.core.periods import FIRST, HOUR_US, LAST, Period, instant, micros
-from lakehouse.core.spans import overlap
+from lakehouse.core.periods import FIRST, HOUR_US, LAST, Period, instant, micros, overlap
 from lakehouse.core.subjects import Subject, expected_us, with_ends
 from lakehouse.engines import gold_reader
 from lakehouse.engines.engine import Engine, ask

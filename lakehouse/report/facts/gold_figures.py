@@ -20,8 +20,7 @@ from typing import ClassVar, Final, TypeVar
 
 from lakehouse import tables
 from lakehouse.core.metrics import families
-from lakehouse.core.periods import HOUR_US
-from lakehouse.core.spans import Span, length, without
+from lakehouse.core.periods import HOUR_US, Span, length, without
 from lakehouse.engines.gold_reader import Row
 from lakehouse.engines.relation import is_one_of
 from lakehouse.report.facts.fields import (

@@ -5,8 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from lakehouse.core import display
-from lakehouse.core.periods import instant
-from lakehouse.core.spans import Span
+from lakehouse.core.periods import Span, instant
 from lakehouse.report import figures
 from lakehouse.report.figures import Facts, Name, Row
 from lakehouse.report.summary.model import Text

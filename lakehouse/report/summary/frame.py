@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from lakehouse.core import display
-from lakehouse.core.periods import instant
-from lakehouse.core.spans import Span
+from lakehouse.core.periods import Span, instant
 from lakehouse.report import evidence, figures
 from lakehouse.report.facts.objectives.budget import STATUSES, Status
 from lakehouse.report.figures import Facts, value_at

@@ -12,8 +12,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from lakehouse.core.periods import Period, iso, micros
-from lakehouse.core.spans import Span
+from lakehouse.core.periods import Period, Span, iso, micros
 from lakehouse.core.subjects import SUBJECT, SUBJECT_COLUMNS, Subject
 from lakehouse.core.yaml_nodes import Node, read
 from lakehouse.engines.relation import Relation, is_one_of, select

@@ -21,8 +21,7 @@ from typing import Any, Final, NamedTuple
 from lakehouse.core import periods
 from lakehouse.core.display import visible
 from lakehouse.core.objective import Objective
-from lakehouse.core.periods import Period, iso, micros
-from lakehouse.core.spans import overlap, union
+from lakehouse.core.periods import Period, iso, micros, overlap, union
 from lakehouse.core.subjects import Subject
 from lakehouse.core.yaml_nodes import Kind, Node
 from lakehouse.errors import MaintenanceFileError, PeriodError

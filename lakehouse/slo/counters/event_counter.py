@@ -26,8 +26,7 @@ import pyarrow as pa
 from lakehouse import tables
 from lakehouse.core.metrics import Definition, families_by_metric
 from lakehouse.core.objective import Events, Objective
-from lakehouse.core.periods import Period
-from lakehouse.core.spans import Span, union
+from lakehouse.core.periods import Period, Span, union
 from lakehouse.core.subjects import SUBJECT, SUBJECT_COLUMNS
 from lakehouse.engines.gold_reader import EXACT, GoldRows, definitions, labels_in
 from lakehouse.engines.relation import Relation, is_one_of, select, text

@@ -19,8 +19,7 @@ from functools import cached_property
 from typing import Final, NamedTuple
 
 from lakehouse import tables
-from lakehouse.core.periods import HOUR_US, Period
-from lakehouse.core.spans import Span, overlap, union, without
+from lakehouse.core.periods import HOUR_US, Period, Span, overlap, union, without
 from lakehouse.engines.gold_reader import GoldRows, Row
 from lakehouse.engines.relation import is_one_of
 from lakehouse.errors import TableNotFoundError

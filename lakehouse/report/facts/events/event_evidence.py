@@ -10,8 +10,7 @@ import pyarrow as pa
 
 from lakehouse import tables
 from lakehouse.core.metrics import LEADERLESS, UNDER_MIN_ISR
-from lakehouse.core.periods import DAY_US, Period
-from lakehouse.core.spans import Span, overlap, union, without
+from lakehouse.core.periods import DAY_US, Period, Span, overlap, union, without
 from lakehouse.core.subjects import with_ends
 from lakehouse.engines.engine import ask
 from lakehouse.engines.gold_reader import is_hourly

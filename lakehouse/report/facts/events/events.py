@@ -14,8 +14,7 @@ from typing import Any, Final
 
 from lakehouse import tables
 from lakehouse.core.metrics import PARTITION_COUNT, shipped_meanings
-from lakehouse.core.periods import iso
-from lakehouse.core.spans import Span, length, union
+from lakehouse.core.periods import Span, iso, length, union
 from lakehouse.core.subjects import SUBJECT
 from lakehouse.gold import causes
 from lakehouse.gold.causes import CHANGES, NOT_KNOWN, Cause, Judged

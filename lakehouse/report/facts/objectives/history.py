@@ -12,8 +12,7 @@ from typing import Annotated, Any, Final, NamedTuple
 from lakehouse import tables
 from lakehouse.core import display, periods
 from lakehouse.core.objective import ISO_WEEK, Objective
-from lakehouse.core.periods import Period
-from lakehouse.core.spans import Span
+from lakehouse.core.periods import Period, Span
 from lakehouse.core.subjects import SUBJECT_COLUMNS, with_names
 from lakehouse.engines.gold_reader import is_same
 from lakehouse.engines.relation import select, text

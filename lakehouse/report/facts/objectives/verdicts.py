@@ -12,8 +12,7 @@ from typing import Annotated, Any, Final, NamedTuple
 from lakehouse import tables
 from lakehouse.core import display
 from lakehouse.core.objective import Objective
-from lakehouse.core.periods import Period, iso
-from lakehouse.core.spans import without
+from lakehouse.core.periods import Period, iso, without
 from lakehouse.core.subjects import with_names
 from lakehouse.engines.gold_reader import Row, is_same
 from lakehouse.report.facts.fields import (

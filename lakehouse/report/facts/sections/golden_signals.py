@@ -13,7 +13,7 @@ from typing import Annotated, Final, NamedTuple, TypeVar
 
 from lakehouse import tables
 from lakehouse.core.metrics import LEADERLESS, UNAVAILABLE
-from lakehouse.core.spans import length
+from lakehouse.core.periods import length
 from lakehouse.report.evidence import Question, Rows
 from lakehouse.report.facts.fields import (
     CLIENT_ID,
