@@ -266,7 +266,8 @@ def is_same(column: str, value: str | None) -> str:
 
 def meanings(engine: Engine) -> Meanings:
     """Return families and traits of each metric, from the lake's catalogues and the shipped one."""
-    return meanings_of(definitions(engine), {*shipped_traits(), *_own_traits(engine)})
+    own = (Trait(*row) for row in _catalogue(engine, tables.METRIC_TRAITS, Trait._fields))
+    return meanings_of(definitions(engine), {*shipped_traits(), *own})
 
 
 def definitions(engine: Engine) -> set[Definition]:
@@ -276,25 +277,21 @@ def definitions(engine: Engine) -> set[Definition]:
 
 def own_definitions(engine: Engine) -> list[Definition]:
     """Return the meaning of each metric in the lake's catalogues, in order."""
-    order = "r.metric, r.family, r.kind, r.unit, r.description"
-    listed = ", ".join(f"r.{name}" for name in Definition._fields)
-    sql = f"SELECT DISTINCT {listed} FROM {{rows}} r ORDER BY {order}"
-    return [Definition(*row) for row in _asked(engine, tables.METRIC_DEFINITIONS, sql)]
+    order = " ORDER BY r.metric, r.family, r.kind, r.unit, r.description"
+    rows = _catalogue(engine, tables.METRIC_DEFINITIONS, Definition._fields, order)
+    return [Definition(*row) for row in rows]
 
 
-def _own_traits(engine: Engine) -> list[Trait]:
-    listed = ", ".join(f"r.{name}" for name in Trait._fields)
-    sql = f"SELECT DISTINCT {listed} FROM {{rows}} r"
-    return [Trait(*row) for row in _asked(engine, tables.METRIC_TRAITS, sql)]
-
-
-def _asked(engine: Engine, table: tables.Table, sql: str) -> list[tuple[Any, ...]]:
-    """Return rows of a table that older agents do not create; without it none."""
+def _catalogue(
+    engine: Engine, table: tables.Table, columns: Sequence[str], order: str = ""
+) -> list[tuple[Any, ...]]:
+    """Return the rows of a table that older agents do not create; without it none."""
     try:
         rows = engine.rows(table)
     except TableNotFoundError:
         return []
-    return ask(engine, sql, rows=rows)
+    listed = ", ".join(f"r.{name}" for name in columns)
+    return ask(engine, f"SELECT DISTINCT {listed} FROM {{rows}} r{order}", rows=rows)
 
 
 def known_metrics(engine: Engine, labelled: Collection[str] = ()) -> dict[str, Known]:

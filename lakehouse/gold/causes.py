@@ -269,7 +269,8 @@ class _Edges:
 def _of_brokers(near: Sequence[Away]) -> Cause:
     """Return the cause: the first broker, and others that were away at the same time."""
     first, *others = near
-    alike = [one for one in others if one.is_restart == first.is_restart and _overlap(one, first)]
+    together = [one for one in others if one.start <= first.end and first.start <= one.end]
+    alike = [one for one in together if one.is_restart == first.is_restart]
     rest = [one for one in others if one not in alike]
     named = tuple(sorted({first.source, *(one.source for one in alike)}))
     return Cause(
@@ -280,10 +281,6 @@ def _of_brokers(near: Sequence[Away]) -> Cause:
         first.error,
         tuple(sorted({one.source for one in rest} - {*named})),
     )
-
-
-def _overlap(one: Away, other: Away) -> bool:
-    return one.start <= other.end and other.start <= one.end
 
 
 def _in_turn(group: Sequence[Away]) -> Cause:

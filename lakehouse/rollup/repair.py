@@ -67,7 +67,7 @@ def lost_files(engine: Engine, found: Found, now_us: int) -> dict[Table, list[Ga
     for table in CHECKED:
         if found[table] is not None and (files := engine.missing_files(table)):
             spans = (file.span or (0, now_us) for file in files)
-            hours = union(_whole_hours(span) for span in spans)
+            hours = union((s // HOUR_US * HOUR_US, -(-e // HOUR_US) * HOUR_US) for s, e in spans)
             result[table] = [Gap(*span, gold_tables.FILES_GONE) for span in hours]
     return result
 
@@ -298,7 +298,3 @@ def _common(gaps: Iterable[Gap], spans: Sequence[Span]) -> list[Gap]:
 
 def _hour(start: int) -> Span:
     return start, start + HOUR_US
-
-
-def _whole_hours(span: Span) -> Span:
-    return span[0] // HOUR_US * HOUR_US, -(-span[1] // HOUR_US) * HOUR_US

@@ -132,7 +132,7 @@ def _rollup(
     last = progresses.last(engine)
     window = _window(engine, last.row, window_seconds, found[tables.WINDOWS["coverage"]])
     state = changes.state(engine)
-    now_us = _hour_after(state.newest.committed)
+    now_us = micros(state.newest.committed) // HOUR_US * HOUR_US + HOUR_US  # the end of its hour
     is_new = last.row is None or last.row.versions != state.versions
     is_due = is_new or _is_tidy_due(last, wanted)
     files: repairs.Lost = {}
@@ -186,11 +186,6 @@ def _window_of_rows(engine: Engine) -> int | None:
     least = f"SELECT min({offset}) FROM {{rows}} r WHERE {offset} > 0"
     ((us,),) = ask(engine, least, rows=engine.rows(tables.WINDOWS["coverage"]))
     return None if us is None else int(us) // 1_000_000
-
-
-def _hour_after(at: dt.datetime) -> int:
-    """Return the end of the hour at an instant (µs)."""
-    return micros(at) // HOUR_US * HOUR_US + HOUR_US
 
 
 def _is_tidy_due(last: progresses.Last, wanted: Wanted) -> bool:

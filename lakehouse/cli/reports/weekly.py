@@ -1,4 +1,4 @@
-"""``jmxlake weekly``: rollup, slo publish, report and send in one command; ``jmxlake send`` alone.
+"""``jmxlake weekly``: rollup, slo publish, report and send in one command. ``jmxlake send``.
 
 ``--config`` reads every option of weekly from one YAML file. Keys and types come from the options
 of the command, which declare them once. The command line overrides the file.

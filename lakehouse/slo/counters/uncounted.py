@@ -157,7 +157,9 @@ class UncountedTime:
             if subject.kind != "source" or not lived:
                 continue
             if source in ok or role_of(source[1]) in _OF_TOPICS:
-                ends_open = has_ended or not self._is_read_after(source, families)
+                ends_open = has_ended or not any(
+                    (*source, family) in self._read_after for family in families
+                )
                 life = (lived[0][0], lived[-1][1] if ends_open else self._to_after.span[1])
                 own = hidden(
                     life, sorted(ok.get(source, ())), self._broken.get(source, ()),
@@ -187,9 +189,6 @@ class UncountedTime:
             tables.READINGS,
             hours,
         )
-
-    def _is_read_after(self, source: Source, families: frozenset[str]) -> bool:
-        return any((*source, family) in self._read_after for family in families)
 
     @cached_property
     def _read_after(self) -> set[tuple[str, str, str]]:
