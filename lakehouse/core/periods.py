@@ -137,6 +137,11 @@ class Period:
         return Period(instant(first), instant(last), self.grain)
 
 
+def now_us() -> int:
+    """Return the current time (µs)."""
+    return micros(dt.datetime.now(dt.UTC))
+
+
 def iso(microseconds: int) -> str:
     """Return an instant as ISO 8601, UTC."""
     return instant(microseconds).isoformat().replace("+00:00", "Z")

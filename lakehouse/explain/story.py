@@ -4,7 +4,7 @@ import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from lakehouse.core import display
+from lakehouse.core import display, periods
 from lakehouse.core.metrics import COVERAGE, UNAVAILABLE, WATCHED_OF, Watched, is_of_partitions
 from lakehouse.core.objective import Objective
 from lakehouse.core.observed_share import FLOOR_PERCENT, peak_high
@@ -63,7 +63,7 @@ def explain(  # noqa: PLR0913 - the options of a report
         SubjectError: The name is unknown or ambiguous.
     """
     window_seconds, root = window_of(engine), engine.lake.root
-    now_us = attainment.now_us() if now_us is None else now_us
+    now_us = periods.now_us() if now_us is None else now_us
     known = _of_cluster(subjects(engine), root, cluster)
     subject = find(name, known, root)
     known = [one for one in known if one.cluster == subject.cluster]

@@ -4,7 +4,6 @@ Expected time follows from the calendar and gold/subjects, not from reports. See
 for the figures, and docs/objectives.md for their meaning.
 """
 
-import datetime as dt
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -91,11 +90,6 @@ def read(
     sources = [one for one in every if one.subject.kind == "source"]
     rows = SliRows(gold, own, sources=sources)
     return _Reader(gold, rows, period, until, options, objectives).statements()
-
-
-def now_us() -> int:
-    """Return the present, microseconds."""
-    return micros(dt.datetime.now(dt.UTC))
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 Earlier statements remain.
 """
 
-import datetime as dt
 import json
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
@@ -93,7 +92,7 @@ def _row(statement: Statement, period: periods.Period) -> Row:
         "cluster": statement.subject.cluster,
         "period_start": periods.micros(period.start),
         "period_end": periods.micros(period.end),
-        "stated_at": periods.micros(dt.datetime.now(dt.UTC)),
+        "stated_at": periods.now_us(),
         "objective": statement.objective.name,
         **dict(zip(SUBJECT_COLUMNS, statement.subject.key, strict=True)),
         "partition_id": statement.subject.partition,

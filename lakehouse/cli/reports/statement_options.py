@@ -72,7 +72,7 @@ class StatementOptions:
 
     def period(self, engine: Engine) -> Period:
         """Return the period of the options. Default: the last complete week."""
-        return self.given or last_week(engine, attainment.now_us(), self._zone)
+        return self.given or last_week(engine, periods.now_us(), self._zone)
 
     def check(self, engine: Engine) -> None:
         """Check that corrections refer to existing objectives and subjects.
@@ -81,7 +81,7 @@ class StatementOptions:
             MaintenanceFileError: Some do not. Each of them is printed.
         """
         if corrected := self.calendar.corrections:
-            known, now_us = subjects(engine), attainment.now_us()
+            known, now_us = subjects(engine), periods.now_us()
             faults = report_calendar.check_corrections(corrected, self.objectives, known, now_us)
             _refuse(list(faults))
 
@@ -97,7 +97,7 @@ class StatementOptions:
             own_windows=period.grain == periods.WEEK, burns=burns, maintenance=planned,
             corrections=corrected, window_seconds=seconds,
         )  # fmt: skip
-        statements = attainment.read(engine, wanted, period, attainment.now_us(), options=how)
+        statements = attainment.read(engine, wanted, period, periods.now_us(), options=how)
         again: list[Statement] = []
         zone = self.calendar.time_zone
         fresh = published.publish(engine, statements, period, again, zone)
