@@ -1,7 +1,7 @@
 """Engine with Spark: Spark distributes, moves and commits rows, and DuckDB computes them.
 
 It uses only SQL and the DataFrame API, so that it works over Spark Connect. The one exception is
-``mapInArrow``, which packs rows and runs the kernel (see ``spark_kernel``).
+``mapInArrow``, which packs rows and runs the kernel (see ``spark_jobs``).
 """
 
 import re
