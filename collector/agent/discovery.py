@@ -21,8 +21,9 @@ from collector.config.schema import Config
 from collector.errors import JmxlakeError, SettingError
 from collector.sources.admin.source import AdminSource
 from collector.sources.registry import AUTO, EVERY, SourceSettings
-from lakehouse.tables import settings_files
+from lakehouse.tables import strict_yaml, typed_settings
 from lakehouse.tables.strict_files import UnreadableFileError
+from lakehouse.tables.typed_settings import WrongSettingError
 
 LOOK_US: Final = 60_000_000
 """Interval of discovery."""
@@ -127,14 +128,14 @@ def _entries(config: Config) -> Iterator[SourceSettings]:
 
 def _targets(path: Path) -> list[SplitResult]:
     try:
-        raw = settings_files.load_file(path)  # JSON is a part of YAML
-        groups = settings_files.convert(raw, list[_Group])
+        raw = strict_yaml.load_file(path)  # JSON is a part of YAML
+        groups = typed_settings.convert(raw, list[_Group])
         places = [urlsplit(f"//{target}") for group in groups for target in group.targets]
         for place in places:
             place.port  # noqa: B018 - reading it checks it
     except UnreadableFileError as error:
         raise SettingError("source.targets_file", error.advised("name a file_sd")) from None
-    except (ValueError, settings_files.WrongSettingError) as error:
+    except (ValueError, WrongSettingError) as error:
         why = " ".join(str(error).split())[:200]
         raise SettingError("source.targets_file", f"{path} is not a file_sd file: {why}") from None
     return places

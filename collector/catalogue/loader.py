@@ -12,8 +12,9 @@ import msgspec
 
 from collector.catalogue.entries import Catalogue, Family, Metric
 from collector.errors import ConfigError
-from lakehouse.tables import METRIC_NAME, settings_files
+from lakehouse.tables import METRIC_NAME, strict_yaml, typed_settings
 from lakehouse.tables.strict_files import UnreadableFileError
+from lakehouse.tables.typed_settings import WrongSettingError
 
 _Record = TypeVar("_Record", Family, Metric)
 _NAME = re.compile(METRIC_NAME)
@@ -61,7 +62,7 @@ def _merged(folder: Path, known: Mapping[str, Family]) -> dict[str, Family]:
 
 def _content(path: Path) -> Any:
     try:
-        return settings_files.load_file(path)
+        return strict_yaml.load_file(path)
     except UnreadableFileError as error:
         raise ConfigError(str(error)) from None
 
@@ -92,8 +93,8 @@ def _family(file: str, content: Any, known: Mapping[str, Family]) -> Family:
 
 def _convert(where: str, value: dict[str, Any], kind: type[_Record]) -> _Record:
     try:
-        return settings_files.convert(value, kind)
-    except settings_files.WrongSettingError as error:
+        return typed_settings.convert(value, kind)
+    except WrongSettingError as error:
         raise ConfigError(f"{where}: {error}") from None
 
 

@@ -19,8 +19,9 @@ from collector.config import checks
 from collector.config.schema import Config
 from collector.errors import ConfigError, SettingError
 from collector.settings import Quantity
-from lakehouse.tables import settings_files
+from lakehouse.tables import strict_yaml, typed_settings
 from lakehouse.tables.strict_files import UnreadableFileError
+from lakehouse.tables.typed_settings import WrongSettingError
 
 PREFIX: Final = "JMXLAKE_AGENT__"
 
@@ -37,7 +38,7 @@ def load(path: Path, environ: Mapping[str, str] | None = None) -> Config:
             the problem.
     """
     try:
-        raw = settings_files.load_file(path)
+        raw = strict_yaml.load_file(path)
     except UnreadableFileError as error:
         raise ConfigError(error.advised("set --config to a readable file")) from None
     return parse(raw, str(path), os.environ if environ is None else environ)
@@ -50,12 +51,12 @@ def parse(raw: Any, where: str, environ: Mapping[str, str] | None = None) -> Con
     first = {"source": listed[0]} if isinstance(listed, list) and listed else {}
     try:
         whole = {**merged, **first} if first else merged
-        config = settings_files.convert(whole, Config, _hook)
+        config = typed_settings.convert(whole, Config, _hook)
         checks.check(config)
         if first and "source" in merged:
             raise SettingError("sources", "set either source or sources", ("source",))  # noqa: TRY301
         checks.refuse_exposed(config)
-    except settings_files.WrongSettingError as error:
+    except WrongSettingError as error:
         wrong = SettingError(error.key or "top level", error.problem)
         raise located(wrong, where, environ or {}) from error
     except SettingError as error:
@@ -133,7 +134,7 @@ def _put(mapping: dict[str, Any], keys: list[str], value: Any) -> None:
 def _scalar(name: str, text: str) -> Any:
     # The error does not contain the text, because it can be a password.
     try:
-        value = settings_files.load(text)
+        value = strict_yaml.load(text)
     except UnreadableFileError:
         raise ConfigError(f"environment: {name} is not a YAML value; quote it") from None
     if isinstance(value, (dict, list)):

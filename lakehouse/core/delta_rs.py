@@ -17,9 +17,10 @@ from lakehouse import errors, tables
 from lakehouse.core import display, missing_files, older_gold
 from lakehouse.core.lake import checked_root
 from lakehouse.core.periods import Period
-from lakehouse.tables import delta_log, error_text, paths, settings_files
+from lakehouse.tables import delta_log, error_text, paths, strict_yaml, typed_settings
 from lakehouse.tables.strict_files import UnreadableFileError
 from lakehouse.tables.table import delta_type, identifier
+from lakehouse.tables.typed_settings import WrongSettingError
 
 _READ: Final = {"v2Checkpoint", "vacuumProtocolCheck"}
 """Features of Delta that do not affect a reader of a table's files."""
@@ -102,10 +103,10 @@ def storage_options(file: Path) -> dict[str, str]:
         LakehouseError: The file is not a mapping of names to text.
     """
     try:
-        return settings_files.convert(settings_files.load_file(file), dict[str, str])
+        return typed_settings.convert(strict_yaml.load_file(file), dict[str, str])
     except UnreadableFileError as error:
         raise errors.LakehouseError(f"--options-file {error}") from None
-    except settings_files.WrongSettingError:
+    except WrongSettingError:
         why = "not a mapping of names to text. Quote numbers and dates"
         raise errors.LakehouseError(f"--options-file {file}: {why}") from None
 

@@ -10,7 +10,7 @@ from typing import Final, Literal
 
 import yaml
 
-from lakehouse.tables import settings_files
+from lakehouse.tables import strict_yaml
 from lakehouse.tables.strict_files import UnreadableFileError, read_text
 
 Kind = Literal["invalid", "unsupported", "note"]
@@ -133,10 +133,10 @@ def documents(text: str, file: str) -> list[tuple[Node, Findings]]:
         file: Name of the file in findings.
 
     Raises:
-        MalformedError: The text is not YAML within the limits of ``settings_files``.
+        MalformedError: The text is not YAML within the limits of ``strict_yaml``.
     """
     try:
-        roots = settings_files.compose(text, file, "last")
+        roots = strict_yaml.compose(text, file, "last")
     except UnreadableFileError as error:
         raise MalformedError(file, error.problem, error.line, error.column) from None
     objects = []

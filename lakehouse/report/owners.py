@@ -28,8 +28,9 @@ import msgspec
 from msgspec import Meta
 
 from lakehouse.errors import OwnersError
-from lakehouse.tables.settings_files import WrongSettingError, convert, load_file, wording
+from lakehouse.tables import strict_yaml
 from lakehouse.tables.strict_files import UnreadableFileError
+from lakehouse.tables.typed_settings import WrongSettingError, convert, wording
 
 LABELS: Final = ("team", "owner", "tier")
 NAMES: Final = {"topics": "topic", "clients": "client_id", "users": "user", "groups": "group"}
@@ -188,7 +189,7 @@ def load(path: Path) -> Owners:
         OwnersError: It cannot be read, or is not a file of owners; with the key.
     """
     try:
-        found = convert(load_file(path) or {}, _File)
+        found = convert(strict_yaml.load_file(path) or {}, _File)
     except UnreadableFileError as error:
         raise OwnersError(error.advised("name a file of owners")) from None
     except WrongSettingError as error:

@@ -1,8 +1,8 @@
 """Strict reader of small text files and JSON.
 
-Agents and the lakehouse read every settings file through this module or ``settings_files``. It
-accepts only regular text files of a limited size. Its errors are one line and quote no value,
-because a file can contain secrets.
+Agents and the lakehouse read every settings file through this module or ``strict_yaml``. It accepts
+only regular text files of a limited size. Its errors are one line and quote no value, because a
+file can contain secrets.
 """
 
 import codecs

@@ -19,7 +19,7 @@ from lakehouse.report.page.page import render
 from lakehouse.report.send import mail, settings, slack, teams
 from lakehouse.report.summary.summarize import summarize
 from lakehouse.report.terminal import summary_text
-from lakehouse.tables.settings_files import WrongSettingError
+from lakehouse.tables.typed_settings import WrongSettingError
 from tests import sample_facts
 
 if TYPE_CHECKING:

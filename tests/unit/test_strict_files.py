@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lakehouse.tables import settings_files, strict_files
+from lakehouse.tables import strict_files, strict_yaml
 from lakehouse.tables.strict_files import UnreadableFileError
 
 SECRET = "hunter2"
@@ -91,7 +91,7 @@ def refused(error: pytest.ExceptionInfo[UnreadableFileError]) -> str:
 @pytest.mark.parametrize(("text", "told"), YAML.values(), ids=YAML)
 def test_hostile_yaml_is_one_line_without_values(text: str, told: str) -> None:
     with pytest.raises(UnreadableFileError) as caught:
-        settings_files.load(text, "f")
+        strict_yaml.load(text, "f")
     assert told in refused(caught)
 
 
@@ -107,7 +107,7 @@ def test_hostile_bytes_are_one_line(tmp_path: Path, data: bytes, told: str) -> N
     file = tmp_path / "f.yaml"
     file.write_bytes(data)
     with pytest.raises(UnreadableFileError) as caught:
-        settings_files.load_file(file)
+        strict_yaml.load_file(file)
     assert refused(caught).startswith(f"{file}:")
     assert told in str(caught.value)
 
@@ -119,13 +119,13 @@ def test_special_files_are_refused_without_waiting(tmp_path: Path) -> None:
         server.bind(str(unix))
         for place in (fifo, unix, Path("/dev/zero"), Path("/dev/null")):
             with pytest.raises(UnreadableFileError, match="not a regular file"):
-                settings_files.load_file(place)
+                strict_yaml.load_file(place)
     with pytest.raises(UnreadableFileError, match="a folder, not a file"):
-        settings_files.load_file(tmp_path)
+        strict_yaml.load_file(tmp_path)
     with pytest.raises(UnreadableFileError, match="No such file"):
-        settings_files.load_file(tmp_path / "none")
+        strict_yaml.load_file(tmp_path / "none")
     with pytest.raises(UnreadableFileError, match="not a file name"):
-        settings_files.load_file(Path("a\0b"))
+        strict_yaml.load_file(Path("a\0b"))
 
 
 def test_fifo_that_replaces_a_file_is_refused(
@@ -138,16 +138,16 @@ def test_fifo_that_replaces_a_file_is_refused(
     before = file.stat()
     monkeypatch.setattr(Path, "stat", lambda *_, **__: before)
     with pytest.raises(UnreadableFileError, match="not a regular file"):
-        settings_files.load_file(fifo)
+        strict_yaml.load_file(fifo)
 
 
 def test_ordinary_files_are_read(tmp_path: Path) -> None:
     file = tmp_path / "f.yaml"
     file.write_bytes(b"\xef\xbb\xbfa: [1, 2.5, yes, ~, 2026-01-31]\r\nb: &x {c: d}\r\ne: *x\r\n")
-    found = settings_files.load_file(file)
+    found = strict_yaml.load_file(file)
     assert found["a"][:4] == [1, 2.5, True, None]
     assert found["b"] == found["e"] == {"c": "d"}
-    assert settings_files.load("") is None
+    assert strict_yaml.load("") is None
     file.write_bytes(b'\xef\xbb\xbf{"a": [1, -2.5e3, null, "\\ud800"], "b": 9223372036854775807}')
     assert strict_files.parse_json(strict_files.read_text(file)) == {
         "a": [1, -2500.0, None, "\ud800"],
@@ -157,9 +157,9 @@ def test_ordinary_files_are_read(tmp_path: Path) -> None:
 
 def test_a_key_may_override_what_was_merged_in() -> None:
     text = "a: {b: &x {<<: {k: 1}, k: 2}}\nc: {<<: *x, k: 3}\n"
-    assert settings_files.load(text) == {"a": {"b": {"k": 2}}, "c": {"k": 3}}
+    assert strict_yaml.load(text) == {"a": {"b": {"k": 2}}, "c": {"k": 3}}
 
 
 def test_the_last_of_two_keys_wins_where_asked() -> None:
     text = "a: {k: 1, k: 2}\na: {k: 3, k: 4}"
-    assert settings_files.load(text, duplicates="last") == {"a": {"k": 4}}
+    assert strict_yaml.load(text, duplicates="last") == {"a": {"k": 4}}

@@ -37,7 +37,7 @@ from collector.sources.prometheus.sample_names import (
     choices,
     key_values,
 )
-from lakehouse.tables import settings_files
+from lakehouse.tables import strict_yaml
 from lakehouse.tables.strict_files import UnreadableFileError, read_text
 
 _REFERENCE: Final = re.compile(r"\\(.)|\$([0-9]+)|\$\{([a-zA-Z][a-zA-Z0-9]*)\}", re.DOTALL)
@@ -238,10 +238,10 @@ def read(path: Path | None) -> Rules:
 
 def configurations(text: str, where: str = "") -> Iterator[Mapping[str, Any]]:
     """Yield the configurations in a file, which can also have other objects of Kubernetes."""
-    for found in settings_files.load_all(text, where, "last"):  # as in the exporter
+    for found in strict_yaml.load_all(text, where, "last"):  # as in the exporter
         if found and found.get("kind") == "ConfigMap":
             texts = map(str, found.get("data", {}).values())
-            yield from (settings_files.load(one, where, "last") for one in texts if "rules:" in one)
+            yield from (strict_yaml.load(one, where, "last") for one in texts if "rules:" in one)
         elif found and "kind" not in found:
             yield found
 

@@ -34,8 +34,9 @@ from lakehouse.report.send.webhook import post
 from lakehouse.report.summary.model import Summary
 from lakehouse.report.summary.summarize import summarize
 from lakehouse.rollup.plan import Wanted
-from lakehouse.tables.settings_files import WrongSettingError, convert, load_file, wording
 from lakehouse.tables.strict_files import UnreadableFileError
+from lakehouse.tables.strict_yaml import load_file
+from lakehouse.tables.typed_settings import WrongSettingError, convert, wording
 
 LINK: Final = click.option(
     "--link", metavar="URL",

@@ -38,8 +38,8 @@ from lakehouse.report.facts.sections.tier_lag import TierLag
 from lakehouse.report.facts.sections.timelines import Timeline
 from lakehouse.report.figures import group_totals
 from lakehouse.report.owners import LABELS
-from lakehouse.tables.settings_files import WrongSettingError, convert
 from lakehouse.tables.strict_files import UnreadableFileError, parse_json, read_text
+from lakehouse.tables.typed_settings import WrongSettingError, convert
 
 _INSTANTS: Final = frozenset({"start", "end", "from", "to", "at", "as_of", "since", "stated_at"})
 _GREATEST: Final = 1e30

@@ -14,8 +14,9 @@ from msgspec import Meta
 from msgspec.structs import force_setattr
 
 from lakehouse.errors import SendError, one_line
-from lakehouse.tables.settings_files import WrongSettingError, convert, load_file, wording
+from lakehouse.tables import strict_yaml, typed_settings
 from lakehouse.tables.strict_files import UnreadableFileError, read_certificates, read_text
+from lakehouse.tables.typed_settings import WrongSettingError, wording
 
 Security = Literal["starttls", "tls", "none"]
 Attachment = Literal["html", "pdf", "json"]
@@ -215,7 +216,7 @@ def load(path: Path) -> Settings:
         SendError: It cannot be read, or a setting is wrong.
     """
     try:
-        return convert(sections(load_file(path)), Settings)
+        return typed_settings.convert(sections(strict_yaml.load_file(path)), Settings)
     except UnreadableFileError as error:
         raise SendError(error.advised("name a file of settings")) from None
     except WrongSettingError as error:
