@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from lakehouse.core.periods import DAY_US
-from lakehouse.sample import incidents
+from lakehouse.sample import cluster
 from tests.lake_builder import micros
 from tests.story_lake import HOUR, WINDOW, Story
 from tests.truth import expected
@@ -52,7 +52,7 @@ def of_sample(facts: Mapping[str, Any], seed: int = 1) -> list[Fault]:
     now = us_of(facts["generated_at"])
     running = now - now % DAY_US - _weekday(now) * DAY_US
     weeks = (running - monday) // (7 * DAY_US)
-    return [Fault(*one) for one in incidents.of_weeks(seed, running, int(weeks))]
+    return [Fault(*one) for one in cluster.of_weeks(seed, running, int(weeks))]
 
 
 def of_story(story: Story) -> list[Fault]:

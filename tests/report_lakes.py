@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 import duckdb
 from deltalake import DeltaTable, write_deltalake
 
-from lakehouse.rollup import table_schemas
+from lakehouse.rollup import gold_tables
 from tests import gold_builder
 from tests.lake_builder import Batch
 
@@ -106,7 +106,7 @@ def fleet(sample_lake: Path, folder: Path, week: tuple[str, str]) -> Path:
     database = duckdb.connect()
     database.execute("SET TimeZone = 'UTC'; SET enable_progress_bar = false")
     _names(database, sample_lake)
-    for table in table_schemas.EVERY:
+    for table in gold_tables.EVERY:
         gold_builder.put(lake, table)
         source = sample_lake / table.path
         if not source.exists():

@@ -13,7 +13,7 @@ from lakehouse.core import lake as lakes
 from lakehouse.core.lake import Lake
 from lakehouse.engines.engine import Engine
 from lakehouse.engines.local_engine import LocalEngine
-from lakehouse.rollup import table_schemas
+from lakehouse.rollup import gold_tables
 from lakehouse.rollup.plan import Wanted
 from lakehouse.rollup.run import Outcome, rollup
 from lakehouse.slo.openslo import objective_files
@@ -36,7 +36,7 @@ def prepare(root: Path) -> None:
     """Give a lake the tables of gold."""
     made = Path(_EMPTY.name) / "gold"
     if not made.exists():
-        for table in table_schemas.EVERY:
+        for table in gold_tables.EVERY:
             LocalEngine(Lake(_EMPTY.name)).define(table)
     shutil.copytree(made, root / "gold")
 

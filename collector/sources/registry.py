@@ -17,7 +17,7 @@ from collector.sources.http import Jolokia
 from collector.sources.jmx import Attach, Jmx, Jmxquery
 from collector.sources.librdkafka import Statistics
 from collector.sources.prometheus import Prometheus
-from lakehouse.tables.source_names import source_name
+from lakehouse.tables.agent_names import source_name
 
 AUTO: Final = "auto"
 EVERY: Final = "every"

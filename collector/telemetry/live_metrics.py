@@ -22,7 +22,7 @@ from prometheus_client.registry import Collector
 from collector.catalogue import Family
 from collector.model import Reading, Scrape, Series
 from collector.telemetry.agent_stats import NAMESPACE, Read
-from lakehouse.tables import MAX_GAP_INTERVALS, exposed_metrics as exported
+from lakehouse.tables import MAX_GAP_INTERVALS, agent_names as exported
 
 _OF_SOURCE: Final = Series("")[1:-1]  # all but metric and labels
 Texts = Mapping[str, str]

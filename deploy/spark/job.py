@@ -3,6 +3,6 @@
 Its name and folder must not hide a module, since Python puts the folder first on its path.
 """
 
-from lakehouse.job import main
+from lakehouse.cli.main import job
 
-main()
+job()

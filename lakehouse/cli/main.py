@@ -1,16 +1,24 @@
-"""``jmxlake``: the command group of the lakehouse.
+"""``jmxlake``: the command group of the lakehouse; ``jmxlake-job`` for platforms.
 
 Exit codes: 0 success, 1 an error with its reason in one line, 2 wrong usage, 3 another rollup holds
 the lease.
 """
 
 import sys
+from collections.abc import Sequence
 from typing import Any, Final, NoReturn
 
 import click
 
 from lakehouse.cli.options import log
-from lakehouse.errors import LakehouseError, LeaseHeldError, extra, is_of_spark, spark_failed
+from lakehouse.errors import (
+    JobFailedError,
+    LakehouseError,
+    LeaseHeldError,
+    extra,
+    is_of_spark,
+    spark_failed,
+)
 from lakehouse.tables import error_text
 from lakehouse.tables.command_group import LazyGroup
 
@@ -18,9 +26,9 @@ _COMMANDS: Final = {
     "Report": {
         "weekly": ("reports.weekly", "Roll up, publish SLO results, report and send a week."),
         "report": ("reports.report", "Report a week as text, HTML, PDF, JSON or CSV."),
-        "summary": ("reports.summary", "Summarize several clusters on one page."),
-        "send": ("reports.send", "Send a saved report by mail or to a chat."),
-        "explain": ("reports.explain", "Show a week of one topic, client, group or broker."),
+        "summary": ("reports.report", "Summarize several clusters on one page."),
+        "send": ("reports.weekly", "Send a saved report by mail or to a chat."),
+        "explain": ("reports.report", "Show a week of one topic, client, group or broker."),
     },
     "Objectives": {
         "slo": ("slo", "Check and list objectives, and publish SLO results."),
@@ -31,7 +39,7 @@ _COMMANDS: Final = {
         "verify": ("rollup", "Recompute some hours and compare them with gold."),
         "maintain": ("maintain", "Compact, checkpoint and clean up bronze tables."),
         "doctor": ("doctor", "Check a lake and its agents, and suggest fixes."),
-        "forget": ("forget", "Replace a user name or client ID in every table."),
+        "forget": ("maintain", "Replace a user name or client ID in every table."),
     },
     "Query": {
         "views": ("views", "Create SQL views of gold with readable names and units."),
@@ -39,7 +47,7 @@ _COMMANDS: Final = {
         "register": ("views", "Register bronze tables in a catalog."),
     },
     "Setup": {
-        "sample": ("sample", "Write a sample lake of an invented Kafka cluster."),
+        "sample": ("setup", "Write a sample lake of an invented Kafka cluster."),
         "completion": ("setup", "Print a shell completion script."),
         "systemd-unit": ("setup", "Print a systemd unit for maintain, rollup or weekly."),
     },
@@ -87,6 +95,35 @@ class _Commands(LazyGroup):
 def main() -> None:
     """Roll up Kafka's JMX metrics in a lake, and report service levels."""
     error_text.silence_rust()
+
+
+def job(arguments: Sequence[str] | None = None) -> None:
+    """Run a command and return: ``jmxlake-job``, for platforms that run it in their process.
+
+    Databricks treats every ``SystemExit`` as a failure, even with code 0, so the only sign of a
+    failure is an exception. Its parameters do not support conditions, so options without a value
+    are ignored, such as ``--owners=`` with an empty variable.
+
+    Args:
+        arguments: The command and its options. Default: the arguments of the process.
+
+    Raises:
+        JobFailedError: The exit code is not 0. Standard error contains the reason.
+    """
+    words = given(sys.argv[1:] if arguments is None else arguments)
+    try:
+        main.main(args=words, prog_name="jmxlake")
+    except SystemExit as end:
+        if end.code not in (0, None):
+            command = words[0] if words else "without a command"
+            raise JobFailedError(
+                f"jmxlake {command} failed with exit code {end.code}. See the reason above"
+            ) from None
+
+
+def given(arguments: Sequence[str]) -> list[str]:
+    """Return the arguments without options that have no value."""
+    return [text for text in arguments if not (text.startswith("--") and text.endswith("="))]
 
 
 def _fail_for_missing(error: ModuleNotFoundError, command: str) -> NoReturn:

@@ -1,11 +1,11 @@
-"""``jmxlake maintain``."""
+"""``jmxlake maintain`` and ``jmxlake forget``: rewriting of tables without Spark."""
 
 import datetime as dt
 import json
 import re
 import sys
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -15,22 +15,13 @@ from rich.console import Console
 from rich.table import Table
 
 from lakehouse import tables
-from lakehouse.cli.options import (
-    AS_JSON,
-    GOLD_OR_NONE,
-    LAKE,
-    OPTIONS_FILE,
-    date,
-    length,
-    log,
-    stop_signals,
-    turns,
-)
+from lakehouse.cli import options
 from lakehouse.core import display
 from lakehouse.core.delta_rs import locate
+from lakehouse.errors import LakehouseError
 from lakehouse.ops.maintain.actions import Executor
-from lakehouse.ops.maintain.rollup_position import ReadPositions, by_date, by_progress
 from lakehouse.ops.maintain.service import REFUSED, Maintenance, PlannedTable
+from lakehouse.ops.maintain.table_state import ReadPositions, by_date, by_progress
 
 _REFUSED: Final = 3
 _DAY: Final = 86_400
@@ -40,9 +31,9 @@ def _until(text: str) -> Callable[[], dt.date | None]:
     """Return a function that returns a fixed date or a date some time ago; None: never."""
     ago, fixed = None, None
     if re.fullmatch(r"\d+[smhd]", text):
-        ago = dt.timedelta(seconds=length(text))
+        ago = dt.timedelta(seconds=options.length(text))
     elif text != "never":
-        fixed = date(text)
+        fixed = options.date(text)
     return lambda: fixed if ago is None else (dt.datetime.now(dt.UTC) - ago).date()
 
 
@@ -56,17 +47,17 @@ def _version(text: str) -> tuple[str, int]:
 
 
 @click.command
-@LAKE
+@options.LAKE
 @click.option("--once", is_flag=True, help="Run one round and exit (default).")
-@click.option("--every", type=length, metavar="LENGTH", help="Run a round every LENGTH.")
+@click.option("--every", type=options.length, metavar="LENGTH", help="Run a round every LENGTH.")
 @click.option("--dry-run", is_flag=True, help="Print planned actions without changing anything.")
-@AS_JSON
-@OPTIONS_FILE
+@options.AS_JSON
+@options.OPTIONS_FILE
 @click.option(
-    "--keep", type=length, metavar="LENGTH", default="400d", show_default=True,
+    "--keep", type=options.length, metavar="LENGTH", default="400d", show_default=True,
     help="Delete bronze partitions older than LENGTH after they are rolled up.",
 )  # fmt: skip
-@GOLD_OR_NONE
+@options.GOLD_OR_NONE
 @click.option(
     "--read-until", type=_until, default="never", metavar="DATE|LENGTH|never", show_default=True,
     help="With --gold none: treat commits before DATE (UTC) or LENGTH ago as rolled up.",
@@ -103,12 +94,12 @@ def maintain(  # noqa: PLR0913 - a click command
         try:
             _print_plans(maintenance.plans(), as_json=as_json)
         except REFUSED as error:
-            log(str(error))
+            options.log(str(error))
             sys.exit(_REFUSED)
         return
-    stop = stop_signals()
+    stop = options.stop_signals()
     if every is not None:
-        for _ in turns(every, stop):
+        for _ in options.turns(every, stop):
             maintenance.round(stop)
     elif errors := maintenance.round(stop):
         sys.exit(_REFUSED if any(isinstance(error, REFUSED) for error in errors) else 1)
@@ -117,7 +108,7 @@ def maintain(  # noqa: PLR0913 - a click command
 def _log_event(event: str, fields: dict[str, Any], *, as_json: bool) -> None:
     """Print an event as one line on standard error."""
     if not as_json:
-        log(f"{event} {_text(fields)}")
+        options.log(f"{event} {_text(fields)}")
         return
     at = dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds")
     level = "error" if event == "failed" else "info"
@@ -148,3 +139,55 @@ def _text(fields: dict[str, Any]) -> str:
             for name, value in fields.items()
         )
     )
+
+
+@click.command
+@options.LAKE
+@click.argument("name")
+@click.option("--as", "other", metavar="NAME", help="Replacement name. Default: random.")
+@click.option("--dry-run", is_flag=True, help="Count affected rows without changing them.")
+@options.OPTIONS_FILE
+@options.AS_JSON
+def forget(
+    lake: str, name: str, other: str | None, options_file: Path | None,
+    *, dry_run: bool, as_json: bool,
+) -> None:  # fmt: skip
+    """Replace a user name or client ID in every table.
+
+    All figures stay the same. First configure the agents to hide or exclude NAME (section names of
+    their configuration); otherwise they add it again. Clean-up removes the old files: the rollups
+    of the next days clean up gold, except gold/sla, and jmxlake maintain cleans up bronze after 30
+    days.
+
+    It exits with 1 if no table contains NAME or if it failed. In the second case, run it again with
+    the same --as.
+    """
+    # Help must work without DuckDB and pyarrow.
+    from lakehouse.core import lake as lakes
+    from lakehouse.engines.local_engine import LocalEngine
+    from lakehouse.ops import pseudonymize as names
+    from lakehouse.rollup.lease import USUAL, hold
+
+    location = locate(lake, options_file)
+    chosen = other or f"forgotten-{uuid.uuid4().hex[:12]}"
+    if chosen == name:
+        raise click.UsageError("--as must differ from NAME")
+    engine = LocalEngine(lakes.at(lake), location.options)
+    if dry_run:
+        found = names.find(location, name)
+    else:
+        options.log(f"replaced by {chosen}")
+        found = names.forget(location, name, chosen, partial(hold, engine, USUAL))
+    _print_found(found, None if dry_run else chosen, as_json=as_json)
+
+
+def _print_found(found: Iterable[tuple[str, int]], other: str | None, *, as_json: bool) -> None:
+    rows = {}
+    for table, count in found:
+        rows[table] = count
+        if count and not as_json:
+            click.echo(f"{table}: {count:,} rows")
+    if as_json:
+        click.echo(json.dumps({"as": other, "rows": rows}))
+    if not any(rows.values()):
+        raise LakehouseError("no table contains that name")

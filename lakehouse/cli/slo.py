@@ -13,21 +13,22 @@ import click
 from lakehouse.cli import options
 from lakehouse.cli.options import AS_JSON, OPTIONS_FILE, LakeOptions, combined, log, write_file
 from lakehouse.cli.phases import phase
-from lakehouse.cli.reports.statement_options import (
-    CALENDAR,
-    PERIOD,
-    StatementOptions,
-    count_line,
-)
+from lakehouse.cli.reports import statement_options
 from lakehouse.core.display import visible
 from lakehouse.core.metrics import Known, known
 from lakehouse.core.objective import Objective
 from lakehouse.core.yaml_nodes import EXIT_CODES, worst
-from lakehouse.engines.gold_reader import GoldRows, window_of
+from lakehouse.engines.gold_reader import GoldRows, known_metrics, window_of
 from lakehouse.errors import ObjectiveError
 from lakehouse.slo import burn_rate as slo_rules, levels
-from lakehouse.slo.openslo import objective_files
-from lakehouse.slo.openslo.objective_files import OPTIONAL, SHIPPED, FileObject, load, read
+from lakehouse.slo.openslo.objective_files import (
+    OPTIONAL,
+    SHIPPED,
+    FileObject,
+    check_metrics,
+    load,
+    read,
+)
 from lakehouse.slo.sla_statement import Statement
 from lakehouse.tables.command_group import SectionedGroup
 
@@ -123,8 +124,9 @@ def _checked(
     metrics: Mapping[str, Known] = known()
     if root is not None:
         engine = LakeOptions(root, None, None, options_file).engine()
-        metrics = objective_files.of_lake(engine, found)
-    objective_files.check(found, metrics, where=root or "the shipped catalogue")
+        chosen = (one for item in found for one in item.objectives if one.series)
+        metrics = known_metrics(engine, {name for one in chosen for name in one.metrics})
+    check_metrics(found, metrics, where=root or "the shipped catalogue")
     return found, metrics
 
 
@@ -180,9 +182,9 @@ def _objective_line(of: Objective) -> str:
 
 @slo.command
 @options.lake_options()
-@PERIOD
+@statement_options.PERIOD
 @options.LABELS
-@CALENDAR
+@statement_options.CALENDAR
 @options.AS_JSON
 def publish(
     lake: LakeOptions, labels: Sequence[tuple[str, str]], *, as_json: bool, **given: Any
@@ -197,13 +199,13 @@ def publish(
 
     It exits with 1 if it failed, and with 3 if a rollup of LAKE is running.
     """
-    asked = StatementOptions(lake, given)
+    asked = statement_options.StatementOptions(lake, given)
     chosen = [objective for objective in asked.objectives if objective.has(dict(labels))]
     engine = lake.engine()
     with phase("objectives"):
         statements, fresh = asked.publish(engine, chosen, asked.period(engine), burns=as_json)
     if not as_json:
-        click.echo(count_line(statements, fresh))
+        click.echo(statement_options.count_line(statements, fresh))
         return
     rows = GoldRows(engine, window_of(engine) * 1_000_000)
     together = [*levels.by_cluster(statements), *levels.by_topic(rows, statements)]

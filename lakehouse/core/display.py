@@ -107,14 +107,9 @@ def size(value: float | None) -> str:
     """Return a number of bytes in binary units, such as ``12.4 MiB``."""
     if value is None:
         return NOT_KNOWN
-    power = binary_power(value)
+    power = sum(abs(value) >= 1024**power for power in range(1, len(BINARY)))
     scaled = value / 1024**power
     return f"{scaled:,.1f}{_TIE}{BINARY[power]}" if power else f"{count(value)}{_TIE}B"
-
-
-def binary_power(value: float) -> int:
-    """Return the power of 1024 for the unit of ``value`` bytes."""
-    return sum(abs(value) >= 1024**power for power in range(1, len(BINARY)))
 
 
 def quantity(value: float | None, unit: str) -> str:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from deltalake import DeltaTable
 
-    from lakehouse.core.spans import Span
+    from lakehouse.core.periods import Span
 
 _STARTS: Final = ("min.hour", "min.window_start", "min.period_start", "min.start", "min.at")
 _ENDS: Final = ("max.period_end", "max.hour", "max.window_start", "max.end", "max.at")

@@ -1,11 +1,156 @@
-"""Objectives: targets for the share of good time or good events."""
+"""Objectives: targets for the share of good time or good events.
 
-from collections.abc import Mapping
+An objective chooses subjects and series with patterns of names (``*``, ``?``, ``[abc]``). The
+window of its error budget (OpenSLO: timeWindow) is rolling, or aligned with a calendar.
+"""
+
+import calendar
+import datetime as dt
+import re
+import warnings
+import zoneinfo
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from typing import Final, Literal
 
-from lakehouse.core.error_budget_window import ISO_WEEK, TimeWindow
-from lakehouse.core.patterns import matches
+from lakehouse.core.periods import Period
+
+_PARTS: Final = re.compile(r"\[!?\]?[^\]]*\]|.", re.DOTALL)
+"""Elements of a pattern of ``fnmatchcase``: classes and single characters."""
+
+
+def matches(name: str | None, patterns: Sequence[str]) -> bool:
+    """Return True if a pattern without ``!``, if any, matches a name and no pattern with ``!``."""
+    own, (wanted, unwanted) = name or "", _split(patterns)
+    if wanted and not any(fnmatchcase(own, one) for one in wanted):
+        return False
+    return not any(fnmatchcase(own, one) for one in unwanted)
+
+
+def regexes(patterns: Sequence[str]) -> tuple[str, str]:
+    """Return RE2 expressions that a whole name must match, and must not match. Empty: any name."""
+    wanted, unwanted = _split(patterns)
+    return "|".join(map(_regex, wanted)), "|".join(map(_regex, unwanted))
+
+
+def _split(patterns: Sequence[str]) -> tuple[list[str], list[str]]:
+    unwanted = [one[1:] for one in patterns if one.startswith("!")]
+    return [one for one in patterns if not one.startswith("!")], unwanted
+
+
+def is_regex(pattern: str) -> bool:
+    """Return True if RE2 accepts a pattern; a reversed range is invalid."""
+    with warnings.catch_warnings():
+        # Python warns that the meaning of [||] can change; RE2's will not.
+        warnings.simplefilter("ignore", FutureWarning)
+        try:
+            re.compile(_regex(pattern.removeprefix("!")))
+        except re.error:
+            return False
+    return True
+
+
+def _regex(pattern: str) -> str:
+    made = []
+    for part in _PARTS.findall(pattern):
+        if len(part) > 1:
+            inner = part[1:-1].replace("\\", r"\\").replace("[", r"\[")
+            negated, inner = inner.startswith("!"), inner.removeprefix("!")
+            inner = inner.replace("]", r"\]").replace("^", r"\^")
+            made.append(f"[{'^' if negated else ''}{inner}]")
+        else:
+            made.append({"*": ".*", "?": "."}.get(part, re.escape(part)))
+    return f"(?s:{''.join(made)})"
+
+
+_DAYS: Final = {"d": 1, "w": 7}
+_MONTHS: Final = {"M": 1, "Q": 3, "Y": 12}
+LONGEST_DAYS: Final = 366
+_MONDAY: Final = dt.datetime(2026, 1, 5)  # noqa: DTZ001 - a local time
+
+
+@dataclass(frozen=True, slots=True)
+class TimeWindow:
+    """Length and alignment of a window.
+
+    Attributes:
+        count: Number of units.
+        unit: d, w, M, Q or Y.
+        anchor: Local start time of one of the windows. None for a rolling window.
+        zone: Time zone of the calendar.
+    """
+
+    count: int = 1
+    unit: str = "w"
+    anchor: dt.datetime | None = _MONDAY
+    zone: str = "UTC"
+
+    @property
+    def is_rolling(self) -> bool:
+        """True if windows end at any instant, not only at calendar boundaries."""
+        return self.anchor is None
+
+    @property
+    def name(self) -> str:
+        """Name such as ``1w`` for ISO weeks, ``28d`` or ``1M``. Other weeks are named in days."""
+        at = self.anchor
+        on_monday = at is not None and at.weekday() == 0 and at.time() == dt.time()
+        is_iso = on_monday and self.zone == "UTC" and self.count == 1
+        if self.unit == "w" and not is_iso:
+            return f"{7 * self.count}d"
+        return f"{self.count}{self.unit}"
+
+    def of(self, period: Period) -> Period:
+        """Return the window that a report on a period shows.
+
+        A rolling window ends with the period. A calendar window is the last window that ended
+        within the period, otherwise the whole window that contains the end of the period.
+        """
+        if self.anchor is None:
+            return Period(period.end - dt.timedelta(days=self._days), period.end, self.name)
+        number = self._number(period.end)
+        if self._start(number) > period.start:  # the window before ended at this start
+            number -= 1
+        return Period(self._start(number), self._start(number + 1), self.name)
+
+    @property
+    def _days(self) -> int:
+        return self.count * _DAYS[self.unit]
+
+    def _number(self, moment: dt.datetime) -> int:
+        """Return the number of the window at an instant, counted from the anchor's window."""
+        anchor = self.anchor or _MONDAY
+        local = moment.astimezone(zoneinfo.ZoneInfo(self.zone)).replace(tzinfo=None)
+        if self.unit in _DAYS:
+            guess = (local - anchor) // dt.timedelta(days=self._days)
+        else:
+            months = (local.year - anchor.year) * 12 + local.month - anchor.month
+            guess = months // (self.count * _MONTHS[self.unit])
+        while self._start(guess) > moment:
+            guess -= 1
+        while self._start(guess + 1) <= moment:
+            guess += 1
+        return guess
+
+    def _start(self, number: int) -> dt.datetime:
+        anchor = self.anchor or _MONDAY
+        if self.unit in _DAYS:
+            local = anchor + dt.timedelta(days=number * self._days)
+        else:
+            local = _plus_months(anchor, number * self.count * _MONTHS[self.unit])
+        return local.replace(tzinfo=zoneinfo.ZoneInfo(self.zone)).astimezone(dt.UTC)
+
+
+def _plus_months(moment: dt.datetime, months: int) -> dt.datetime:
+    """Return the time some months later, on the same day or the last day of the month."""
+    year, month = divmod(moment.year * 12 + moment.month - 1 + months, 12)
+    last = calendar.monthrange(year, month + 1)[1]
+    return moment.replace(year=year, month=month + 1, day=min(moment.day, last))
+
+
+ISO_WEEK: Final = TimeWindow()
+
 
 Level = Literal["cluster", "topic", "partition", "client", "group", "source"]
 Method = Literal["GoodSeconds", "Timeslices", "RatioTimeslices", "Occurrences"]

@@ -10,11 +10,10 @@ import os
 import sys
 import tempfile
 import warnings
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from lakehouse.core import machine
 from lakehouse.errors import EngineError, extra, is_of_spark, line_of_spark
 
 if TYPE_CHECKING:
@@ -204,7 +203,7 @@ def _builder(builder: SparkSession.Builder) -> SparkSession.Builder:
         "spark.driver.extraJavaOptions": f"{java} {JAVA_OPTIONS}",
         "spark.sql.warehouse.dir": str(scratch),
     }
-    return _with_delta(builder.master(f"local[{machine.cores(_MIB_A_CORE)}]").config(map=settings))
+    return _with_delta(builder.master(f"local[{cores(_MIB_A_CORE)}]").config(map=settings))
 
 
 def _in_utc(session: SparkSession) -> SparkSession:
@@ -255,3 +254,26 @@ def quiet_jvm() -> Iterator[None]:
             for number, own in ((1, out), (2, kept)):
                 os.dup2(own, number)
                 os.close(own)
+
+
+_LIMIT: Final = Path("/sys/fs/cgroup/memory.max")
+"""Memory limit of a container."""
+
+
+def cores(mib_each: int) -> int:
+    """Return the number of cores that this process can use, limited by memory; at least one.
+
+    Args:
+        mib_each: Memory per core (MiB).
+    """
+    allowed = getattr(os, "sched_getaffinity", None)  # only on Linux
+    number = len(allowed(0)) if allowed else os.cpu_count() or 1
+    return max(1, min(number, _memory() // (mib_each << 20)))
+
+
+def _memory() -> int:
+    """Return the memory limit of this process (bytes)."""
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    with suppress(OSError, ValueError):  # "max": no limit
+        memory = min(memory, int(_LIMIT.read_text("utf-8")))
+    return memory

@@ -9,8 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from lakehouse import tables
-from lakehouse.core.periods import iso, micros
-from lakehouse.core.spans import Span, union
+from lakehouse.core.periods import Span, iso, micros, union
 from lakehouse.errors import TableSchemaError
 
 NOTE: Final = "jmxlake.incomplete"

@@ -1,12 +1,14 @@
 """Reader of gold: rows of a period, of hours or of 5-minute windows; subjects and the last week.
 
-Readers sum hours to days and weeks. Rows are relations of an engine; queries use the SQL described
-in ``engines.relation``, with instants in microseconds.
+It also reads the meaning of metrics in the catalogues of a lake's agents. Readers sum hours to days
+and weeks. Rows are relations of an engine; queries use the SQL described in ``engines.relation``,
+with instants in microseconds.
 """
 
 import datetime as dt
 import re
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -14,10 +16,20 @@ import pyarrow as pa
 
 from lakehouse import tables
 from lakehouse.core import display
+from lakehouse.core.metrics import (
+    Definition,
+    Known,
+    Meanings,
+    Trait,
+    known,
+    meanings_of,
+    shipped,
+    shipped_traits,
+)
 from lakehouse.core.periods import HOUR_US, Period, instant, last_ended, micros
 from lakehouse.core.subjects import Subject, subject
 from lakehouse.engines.engine import Engine, ask, newest_progress
-from lakehouse.engines.relation import Relation, Rows, select, text
+from lakehouse.engines.relation import Relation, Rows, is_one_of, select, text
 from lakehouse.errors import PeriodError, TableNotFoundError, TableSchemaError
 from lakehouse.tables.table import HOUR, WINDOW_START
 
@@ -250,3 +262,71 @@ def labels_in(labels: str) -> dict[str, str]:
 def is_same(column: str, value: str | None) -> str:
     """Return the condition that a column has a value. None means null."""
     return f"{column} IS NULL" if value is None else f"{column} = {text(value)}"
+
+
+def meanings(engine: Engine) -> Meanings:
+    """Return families and traits of each metric, from the lake's catalogues and the shipped one."""
+    own = (Trait(*row) for row in _catalogue(engine, tables.METRIC_TRAITS, Trait._fields))
+    return meanings_of(definitions(engine), {*shipped_traits(), *own})
+
+
+def definitions(engine: Engine) -> set[Definition]:
+    """Return the meaning of each metric in the lake's catalogues and in the shipped one."""
+    return {*shipped(), *own_definitions(engine)}
+
+
+def own_definitions(engine: Engine) -> list[Definition]:
+    """Return the meaning of each metric in the lake's catalogues, in order."""
+    order = " ORDER BY r.metric, r.family, r.kind, r.unit, r.description"
+    rows = _catalogue(engine, tables.METRIC_DEFINITIONS, Definition._fields, order)
+    return [Definition(*row) for row in rows]
+
+
+def _catalogue(
+    engine: Engine, table: tables.Table, columns: Sequence[str], order: str = ""
+) -> list[tuple[Any, ...]]:
+    """Return the rows of a table that older agents do not create; without it none."""
+    try:
+        rows = engine.rows(table)
+    except TableNotFoundError:
+        return []
+    listed = ", ".join(f"r.{name}" for name in columns)
+    return ask(engine, f"SELECT DISTINCT {listed} FROM {{rows}} r{order}", rows=rows)
+
+
+def known_metrics(engine: Engine, labelled: Collection[str] = ()) -> dict[str, Known]:
+    """Return the metrics in the catalogues of a lake's agents, and derived metrics.
+
+    Args:
+        engine: Reads the lake.
+        labelled: Metrics that get the labels of their series.
+
+    Raises:
+        TableNotFoundError: The lake has no catalogue of an agent.
+    """
+    sql, own = "SELECT DISTINCT r.metric, r.kind, r.family FROM {rows} r", known()
+    metrics = {name: one for name, one in own.items() if not one.families}
+    labels = _labels(engine, labelled) if labelled else {}
+    rows = ask(engine, sql, rows=engine.rows(tables.METRIC_DEFINITIONS))
+    traits = meanings(engine)
+    for metric, kind, family in rows:
+        level = own[metric].level if metric in own else ""
+        others = metrics[metric].families if metric in metrics else frozenset()
+        metrics[metric] = Known(
+            kind, others | {family}, level, labels.get(metric, ()), traits.traits_of(metric)
+        )
+    return metrics
+
+
+def _labels(engine: Engine, metrics: Iterable[str]) -> dict[str, set[str]]:
+    """Return the labels of the series of some metrics in gold; empty before a rollup."""
+    where = is_one_of("r.metric", sorted(metrics))
+    sql = f"SELECT DISTINCT r.metric, r.labels FROM {{rows}} r WHERE {where}"
+    try:
+        rows = engine.rows(tables.LABELLED)
+    except TableNotFoundError:
+        return {}
+    found: defaultdict[str, set[str]] = defaultdict(set)
+    for metric, labels in ask(engine, sql, rows=rows):
+        found[metric] |= labels_in(labels).keys()
+    return found

@@ -20,7 +20,7 @@ from deltalake.exceptions import CommitFailedError, DeltaError
 from deltalake.fs import DeltaStorageHandler
 
 from lakehouse import tables
-from lakehouse.core import machine, missing_files
+from lakehouse.core import missing_files, spark_session
 from lakehouse.core.delta_rs import explained, refresh
 from lakehouse.core.lake import Lake, Version
 from lakehouse.core.missing_files import MissingFile
@@ -64,13 +64,13 @@ class LocalEngine:
         folder = Path(tempfile.mkdtemp(prefix="jmxlake-")).resolve()
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         self._store = Store(lake, options or {}, folder / "files")
-        folders, threads = [str(folder), *self._store.folders()], machine.cores(_MIB_A_PART)
+        folders, threads = [str(folder), *self._store.folders()], spark_session.cores(_MIB_A_PART)
         self._duck = local_relations.Duck(lake.root, folders, folder / "spilled", threads)
 
     @cached_property
     def cores(self) -> int:
         """Number of parts that are computed at the same time."""
-        return machine.cores(_MIB_A_PART)
+        return spark_session.cores(_MIB_A_PART)
 
     # Metadata
 

@@ -19,8 +19,7 @@ from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 
-from lakehouse.core.periods import HOUR_US, iso, micros
-from lakehouse.core.spans import union
+from lakehouse.core.periods import HOUR_US, iso, micros, union
 from lakehouse.tables.table import texts
 
 _NAMED: Final = re.compile(r"\{(\w+)\}")

@@ -1,7 +1,7 @@
 """Engine with Spark: Spark distributes, moves and commits rows, and DuckDB computes them.
 
 It uses only SQL and the DataFrame API, so that it works over Spark Connect. The one exception is
-``mapInArrow``, which packs rows and runs the kernel (see ``spark_kernel``).
+``mapInArrow``, which packs rows and runs the kernel (see ``spark_jobs``).
 """
 
 import re
@@ -19,7 +19,7 @@ from lakehouse import errors, tables
 from lakehouse.core import lake as lakes, spark_session
 from lakehouse.core.missing_files import MissingFile
 from lakehouse.core.periods import Period, instant
-from lakehouse.engines import packets, spark_jobs, spark_kernel, spark_relations
+from lakehouse.engines import packets, spark_jobs, spark_relations
 from lakehouse.engines.engine import ComputedBatch, Detail, LeaseRow, PartDone, bronze_of
 from lakehouse.engines.relation import Relation, Rows, source
 from lakehouse.engines.rollup_batches import Batch
@@ -281,21 +281,21 @@ class SparkEngine:
     ) -> Iterator[ComputedBatch]:
         """Run the kernel over the hours of a batch, and write its packets to gold/staging, once."""
         name = self.lake.name(STAGING)
-        self._purpose = spark_kernel.purpose(batch, label)
+        self._purpose = spark_jobs.purpose(batch, label)
         try:
-            with spark_kernel.running(self._spark, batch, label, step), self._working_on():
-                made = spark_kernel.frame(self._spark, bronze_of(self, batch), batch, program)
+            with spark_jobs.running(self._spark, batch, label, step), self._working_on():
+                made = spark_jobs.frame(self._spark, bronze_of(self, batch), batch, program)
                 version = self._write_staging(made)
             with self._working_on(STAGING):
                 rows = self._spark.sql(f"SELECT * FROM {name} VERSION AS OF {version:d}")
                 filled = {target for (target,) in rows.select("target").distinct().collect()}
                 costs = rows.where(col("target") == packets.COST).select("rows").toArrow()["rows"]
             staged = {
-                target: source(spark_kernel.unpacked(rows.where(col("target") == target), columns))
+                target: source(spark_jobs.unpacked(rows.where(col("target") == target), columns))
                 for target, columns in program.schemas.items()
                 if target in filled
             }
-            yield ComputedBatch(staged, spark_kernel.costs(packet.as_buffer() for packet in costs))
+            yield ComputedBatch(staged, spark_jobs.costs(packet.as_buffer() for packet in costs))
         finally:
             self._purpose = spark_jobs.ROLLUP
 

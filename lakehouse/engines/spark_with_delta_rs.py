@@ -19,7 +19,7 @@ from lakehouse.core import missing_files
 from lakehouse.core.delta_rs import url_of
 from lakehouse.core.lake import Lake
 from lakehouse.core.periods import Period
-from lakehouse.engines import packets, spark_jobs, spark_kernel, spark_relations
+from lakehouse.engines import packets, spark_jobs, spark_relations
 from lakehouse.engines.engine import ComputedBatch, PartDone, named_sets, span_of
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.engines.local_relations import Packed
@@ -69,7 +69,7 @@ class SparkOnPath(LocalEngine):
     ) -> Iterator[ComputedBatch]:
         """Run the kernel in Spark's workers. Its rows return as packets, and stay packed."""
         at, span = batch.versions, span_of(batch.units.hours)
-        running = spark_kernel.running(self._spark, batch, label, step)
+        running = spark_jobs.running(self._spark, batch, label, step)
         with running, one_line(self.lake.root):
             bronze = Bronze(
                 self._parquet(tables.RUNS, at.runs, span),
@@ -77,7 +77,7 @@ class SparkOnPath(LocalEngine):
                 self.collect(named_sets(self, batch)),
             )
             try:
-                made = spark_kernel.frame(self._spark, bronze, batch, program).toArrow()
+                made = spark_jobs.frame(self._spark, bronze, batch, program).toArrow()
             except Exception:
                 for table in (tables.RUNS, tables.SCRAPES, tables.MEMBERS):
                     missing_files.refuse(self.open(table), self._store.url(table))
@@ -85,7 +85,7 @@ class SparkOnPath(LocalEngine):
         found: defaultdict[str, list[pa.Buffer]] = defaultdict(list)
         for name, rows in zip(made["target"].to_pylist(), made["rows"], strict=True):
             found[name].append(rows.as_buffer())
-        costs = spark_kernel.costs(found.pop(packets.COST))
+        costs = spark_jobs.costs(found.pop(packets.COST))
         yield ComputedBatch({name: source(Packed(some)) for name, some in found.items()}, costs)
 
     def _parquet(self, table: Table, version: int, span: Period) -> Relation:

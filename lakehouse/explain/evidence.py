@@ -14,8 +14,7 @@ from lakehouse.core.metrics import (
     is_of_partitions,
     roles_of,
 )
-from lakehouse.core.periods import Period, iso
-from lakehouse.core.spans import Span, length, overlap
+from lakehouse.core.periods import Period, Span, iso, length, overlap
 from lakehouse.core.subjects import SUBJECT_COLUMNS, Subject
 from lakehouse.engines.gold_reader import Row, is_same
 from lakehouse.engines.relation import is_one_of, text
@@ -27,7 +26,7 @@ from lakehouse.report.facts import fields
 from lakehouse.report.facts.gold import CHANGE, Gold
 from lakehouse.report.facts.sections.coverage import ANY_FAMILY
 from lakehouse.slo.sla_statement import Statement, Times
-from lakehouse.tables.source_names import role_of
+from lakehouse.tables.agent_names import role_of
 
 MOST: Final = 50_000
 """Maximum number of rows of one kind in a story; with more it ends early, at ``until``."""

@@ -3,10 +3,11 @@
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple, Self
 
 from lakehouse.core.metrics import Watched
-from lakehouse.core.spans import Span, length, overlap, shared, union, without
+from lakehouse.core.periods import Span, length, overlap, shared, union, without
 from lakehouse.gold.incidents import Incident
 from lakehouse.report.facts.events.event_uses import most_at_once
 from lakehouse.report.facts.sections.coverage import ANY_FAMILY
@@ -115,11 +116,8 @@ def _worst(
 
 def _in_order(names: Iterable[str]) -> tuple[str, ...]:
     """Return names, each once, broker-2 before broker-10."""
-    return tuple(sorted(set(names), key=lambda name: re.sub("[0-9]+", _padded, name)))
-
-
-def _padded(digits: re.Match[str]) -> str:
-    return digits[0].zfill(20)
+    padded = partial(re.sub, "[0-9]+", lambda digits: digits[0].zfill(20))
+    return tuple(sorted(set(names), key=padded))
 
 
 class Attempt(NamedTuple):

@@ -4,20 +4,18 @@ import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from lakehouse.core import display
+from lakehouse.core import display, periods
 from lakehouse.core.metrics import COVERAGE, UNAVAILABLE, WATCHED_OF, Watched, is_of_partitions
 from lakehouse.core.objective import Objective
 from lakehouse.core.observed_share import FLOOR_PERCENT, peak_high
-from lakehouse.core.periods import Period, instant, iso, week_of
-from lakehouse.core.spans import Span, overlap, shared, union
+from lakehouse.core.periods import Period, Span, instant, iso, overlap, shared, union, week_of
 from lakehouse.core.subjects import Subject
 from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import Row, last_week, subjects, window_of
 from lakehouse.errors import SubjectError
-from lakehouse.explain.events import NO_EVENTS, Events, facts_of, of_subject
 from lakehouse.explain.evidence import Evidence, Scope, answers, gather
-from lakehouse.explain.find_subject import find
 from lakehouse.explain.intervals import Gap, gaps as gaps_of, intervals, unknown as unknown_of
+from lakehouse.explain.subject import NO_EVENTS, Events, facts_of, find, of_subject
 from lakehouse.report.facts.build import head, without_history
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.objectives.statement_rows import budget, observed_percent, or_no_data
@@ -65,7 +63,7 @@ def explain(  # noqa: PLR0913 - the options of a report
         SubjectError: The name is unknown or ambiguous.
     """
     window_seconds, root = window_of(engine), engine.lake.root
-    now_us = attainment.now_us() if now_us is None else now_us
+    now_us = periods.now_us() if now_us is None else now_us
     known = _of_cluster(subjects(engine), root, cluster)
     subject = find(name, known, root)
     known = [one for one in known if one.cluster == subject.cluster]

@@ -10,12 +10,12 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
-from lakehouse.core.spans import Span, touching
+from lakehouse.core.periods import Span, touching
 from lakehouse.engines.engine import Engine, ask
 from lakehouse.engines.relation import Relation, is_one_of
 from lakehouse.gold.events import AVAILABILITY, Event
 from lakehouse.tables import MAX_GAP_INTERVALS
-from lakehouse.tables.source_names import has_role
+from lakehouse.tables.agent_names import has_role
 
 NEAR_US: Final = 30_000_000
 """Spans of a broker are joined across gaps up to this."""
@@ -269,7 +269,8 @@ class _Edges:
 def _of_brokers(near: Sequence[Away]) -> Cause:
     """Return the cause: the first broker, and others that were away at the same time."""
     first, *others = near
-    alike = [one for one in others if one.is_restart == first.is_restart and _overlap(one, first)]
+    together = [one for one in others if one.start <= first.end and first.start <= one.end]
+    alike = [one for one in together if one.is_restart == first.is_restart]
     rest = [one for one in others if one not in alike]
     named = tuple(sorted({first.source, *(one.source for one in alike)}))
     return Cause(
@@ -280,10 +281,6 @@ def _of_brokers(near: Sequence[Away]) -> Cause:
         first.error,
         tuple(sorted({one.source for one in rest} - {*named})),
     )
-
-
-def _overlap(one: Away, other: Away) -> bool:
-    return one.start <= other.end and other.start <= one.end
 
 
 def _in_turn(group: Sequence[Away]) -> Cause:

@@ -24,7 +24,7 @@ from lakehouse.core.metrics import (
     UNDER_MIN_ISR,
     shipped_meanings,
 )
-from lakehouse.core.spans import Span
+from lakehouse.core.periods import Span
 from lakehouse.engines.engine import Engine, ask
 from lakehouse.engines.relation import Relation, select
 from lakehouse.gold import incidents

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from importlib import resources
 from typing import Any, Final, NamedTuple
 
-from lakehouse.core.spans import Span
+from lakehouse.core.periods import Span
 from lakehouse.engines.engine import Engine, ask
 from lakehouse.engines.relation import Relation, Rows, select
 

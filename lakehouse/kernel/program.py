@@ -11,8 +11,7 @@ import pyarrow as pa
 
 from lakehouse import tables
 from lakehouse.core import metrics
-from lakehouse.core.objective import Objective
-from lakehouse.core.patterns import regexes
+from lakehouse.core.objective import Objective, regexes
 from lakehouse.core.periods import micros, window_name
 from lakehouse.kernel import arrow_types
 from lakehouse.kernel.run_in_duckdb import FLAGS, Program

@@ -11,8 +11,7 @@ from lakehouse.core import display
 from lakehouse.core.metrics import LEADERLESS, UNAVAILABLE
 from lakehouse.core.objective import Objective
 from lakehouse.core.observed_share import FLOOR_PERCENT
-from lakehouse.core.periods import instant, iso
-from lakehouse.core.spans import union
+from lakehouse.core.periods import instant, iso, union
 from lakehouse.errors import TableNotFoundError, is_of_spark
 from lakehouse.report import figures
 from lakehouse.report.facts.build import by_time

@@ -26,7 +26,6 @@ from lakehouse.notebooks import cell_pages
 from lakehouse.report.facts.build import facts
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.page.page import render
-from lakehouse.slo import attainment
 from lakehouse.slo.openslo import objective_files
 from lakehouse.slo.report_calendar import Calendar
 
@@ -83,7 +82,7 @@ def open_week(engine: Engine, texts: Mapping[str, str]) -> Gold:
         LakehouseError: The rollup, week or cluster is missing, or the widget is empty and the lake
             has several clusters.
     """
-    window_seconds, now_us = window_of(engine), attainment.now_us()
+    window_seconds, now_us = window_of(engine), periods.now_us()
     how = "write one in the widget cluster"
     cluster, known = subjects_of(engine, texts["cluster"] or None, how)
     zone, week = periods.time_zone(texts["time_zone"] or periods.UTC_NAME), texts["week"]

@@ -12,11 +12,11 @@ from typing import Annotated, Any, Final, NamedTuple
 from lakehouse.core import display
 from lakehouse.core.metrics import families, shipped
 from lakehouse.core.observed_share import FLOOR_PERCENT, State, is_whole, state_of
-from lakehouse.core.spans import length, overlap
+from lakehouse.core.periods import length, overlap
 from lakehouse.report import figures, resources
 from lakehouse.report.facts.fields import Means, Question, Rows
 from lakehouse.report.figures import Facts, Row, span_of
-from lakehouse.tables.source_names import role_of
+from lakehouse.tables.agent_names import role_of
 
 _WHOLE_CLUSTER: Final = {"metadata_log", "partitions"}
 """Families that read the whole cluster from one source."""

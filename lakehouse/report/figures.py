@@ -6,10 +6,9 @@ from typing import Any, Final
 
 from lakehouse.core import display
 from lakehouse.core.metrics import families, roles_of
-from lakehouse.core.periods import micros
-from lakehouse.core.spans import Span
+from lakehouse.core.periods import Span, micros
 from lakehouse.tables import MAX_GAP_INTERVALS
-from lakehouse.tables.source_names import role_of
+from lakehouse.tables.agent_names import role_of
 
 Row = Mapping[str, Any]
 Facts = Mapping[str, Any]

@@ -14,7 +14,7 @@ from lakehouse.engines.relation import Relation, select, united
 from lakehouse.engines.rollup_batches import ClusterHour, Versions
 from lakehouse.errors import LogExpiredError
 from lakehouse.kernel.program import CLOCK_SLACK
-from lakehouse.rollup.completeness import ALLOWED_LATENESS
+from lakehouse.rollup.gold_tables import ALLOWED_LATENESS
 from lakehouse.tables.gold import IN_THE_FUTURE, SET_NOT_KNOWN
 
 READ: Final = (tables.RUNS, tables.SCRAPES, tables.MEMBERS)

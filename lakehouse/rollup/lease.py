@@ -6,7 +6,6 @@ by their clocks. If clocks differ by more than that time, the holder's next rene
 Delta's conflict check catches its running commits.
 """
 
-import datetime as dt
 import os
 import socket
 import threading
@@ -19,7 +18,7 @@ from typing import Final, NamedTuple
 from lakehouse import tables
 from lakehouse.core import display
 from lakehouse.core.lake import Lake
-from lakehouse.core.periods import instant, micros
+from lakehouse.core.periods import instant, now_us
 from lakehouse.engines.engine import Engine, LeaseRow, ask
 from lakehouse.errors import LeaseHeldError, LeaseLostError, TableSchemaError
 
@@ -90,7 +89,7 @@ class Lease:
                 self._engine.swap(self._row, LeaseRow())
 
     def _renew(self) -> None:
-        clocks, until = _clocks(), _micros_now() + round(self._terms.holds * 1e6)
+        clocks, until = _clocks(), now_us() + round(self._terms.holds * 1e6)
         renewed = self._row._replace(until=until)
         if self._engine.swap(self._row, renewed):
             self._row, self._trusted_from = renewed, clocks
@@ -167,7 +166,7 @@ _ROW: Final = "SELECT r.id, r.holder, r.since, r.until FROM {lease} r"
 
 
 def _take(engine: Engine, terms: Terms, lease_id: str, *, take_over: bool) -> LeaseRow:
-    now, holder = _micros_now(), f"{socket.gethostname()}, process {os.getpid()},"
+    now, holder = now_us(), f"{socket.gethostname()}, process {os.getpid()},"
     mine = LeaseRow(lease_id, holder, now, now + round(terms.holds * 1e6))
     # Usually the lease is free, and a read before the swap would double the cost.
     if engine.swap(LeaseRow(), mine):
@@ -198,10 +197,6 @@ def _refusal(lake: Lake, row: LeaseRow | None, terms: Terms) -> str:
 def _holder_text(found: LeaseRow) -> str:
     since = "" if found.since is None else f" since {instant(found.since):%Y-%m-%d %H:%M:%S} UTC"
     return f"{found.holder or 'another process'} is rolling up{since}"
-
-
-def _micros_now() -> int:
-    return micros(dt.datetime.now(dt.UTC))
 
 
 def _clocks() -> tuple[float, ...]:

@@ -17,7 +17,7 @@ from lakehouse.engines.gold_reader import is_same
 from lakehouse.engines.relation import select
 from lakehouse.engines.rollup_batches import Batch, ClusterHour, Versions, batches
 from lakehouse.errors import LogExpiredError
-from lakehouse.rollup import changes, gold_upkeep, progress as progresses
+from lakehouse.rollup import changes, gold_tables, progress
 from lakehouse.rollup.changes import State, Touched, cluster_hour
 from lakehouse.rollup.lease import USUAL, Terms
 from lakehouse.rollup.progress import Progress
@@ -56,7 +56,7 @@ class Wanted:
     take_over: bool = False
     most_rows: int | None = None
     terms: Terms = USUAL
-    keep_windows_days: int = gold_upkeep.KEEP_WINDOWS_DAYS
+    keep_windows_days: int = gold_tables.KEEP_WINDOWS_DAYS
     check_files: bool = False
     accept_lost: bool = False
     lease: str | None = None
@@ -109,14 +109,14 @@ def make_plan(
     how, fresh, why = _news(engine, row, state)
     wanted = dict(fresh.runs)
     if options.since is not None and row is not None:
-        how = f"{progresses.SINCE} {options.since}"
+        how = f"{progress.SINCE} {options.since}"
         wanted |= changes.everything(engine, now, options.since).runs
     old = {one.hour for one in wanted if one.hour < newest.committed - LEAST_KEPT}
     barred = frozen_hours(engine, now, old, horizon, window_seconds)
     barred |= lost_hours(engine, {one.hour for one in wanted})
     open_ = wanted.keys() - barred
     todo = _not_done_yet(engine, row, state, how, open_)
-    counts = wanted if how == progresses.WHOLE else changes.counts(engine, now, todo)
+    counts = wanted if how == progress.WHOLE else changes.counts(engine, now, todo)
     most = options.most_rows or engine.most_rows
     # The number of cores can require a start of Spark.
     found = batches(counts, todo, barred, now, most, engine.cores) if todo else []
@@ -137,15 +137,15 @@ def _news(engine: Engine, row: Progress | None, state: State) -> tuple[str, Touc
     """Return the choice of hours, the hours with new rows, and the reason against the feed."""
     now, newest, _ = state
     if row is None:
-        return progresses.WHOLE, changes.everything(engine, now, None), ""
+        return progress.WHOLE, changes.everything(engine, now, None), ""
     if any(new < old for new, old in zip(now, row.versions, strict=True)):
-        return progresses.RECOVERED, Touched({}), ", because bronze was replaced"
+        return progress.RECOVERED, Touched({}), ", because bronze was replaced"
     due = changes.now_due(engine, row.committed_at, newest.committed)
     try:
         found = changes.touched(engine, row.versions, state, due)
-        how, why = progresses.FEED, ""
+        how, why = progress.FEED, ""
     except LogExpiredError as error:
-        how, why = progresses.RECOVERED, f", because {error}"
+        how, why = progress.RECOVERED, f", because {error}"
         found = changes.recovered(engine, min(row.committed_at, row.finished_at), now, due)
     return how, found, why
 
@@ -155,7 +155,7 @@ def _not_done_yet(
 ) -> frozenset[ClusterHour]:
     """Return hours that an interrupted rollup did not complete, or that have newer rows."""
     left = frozenset(todo)
-    for versions, done in progresses.done_batches(engine, row, how):
+    for versions, done in progress.done_batches(engine, row, how):
         with suppress(LogExpiredError):
             left -= done - changes.touched(engine, versions, state).runs.keys()
     return left

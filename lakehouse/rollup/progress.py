@@ -10,7 +10,7 @@ from dataclasses import astuple, dataclass, field, fields, replace
 from typing import Any, Final, NamedTuple
 
 from lakehouse import tables
-from lakehouse.core.periods import HOUR_US, Period, instant, micros
+from lakehouse.core.periods import HOUR_US, Period, instant, micros, now_us
 from lakehouse.engines.engine import Costs, Engine, ask
 from lakehouse.engines.gold_reader import is_same
 from lakehouse.engines.relation import select
@@ -41,8 +41,8 @@ class Progress:
         runs_id: ID of the Delta table bronze/runs.
         kernel: Version of the kernel's SQL. None in the layout of b88afb5.
         duckdb: Version of DuckDB. None in the layout of b88afb5.
-        tables: Gold's tables after the rollup (``completeness.notes_of``). None in older rows.
-        rejected_dates: Dates with rejected rows (``rejected.rejected_dates``). None in older rows.
+        tables: Gold's tables after the rollup (``gold_tables.notes_of``). None in older rows.
+        rejected_dates: Dates with rejected rows (``commit.rejected_dates``). None in older rows.
         costs: Cost of the parts.
     """
 
@@ -126,7 +126,7 @@ def record_batch(
     """Record that a batch is completed."""
     hours = [micros(hour) // HOUR_US for hour in units.hours]
     values = (
-        micros(dt.datetime.now(dt.UTC)), None if after is None else micros(after.finished_at), how,
+        now_us(), None if after is None else micros(after.finished_at), how,
         *versions, list(units.clusters), hours,
     )  # fmt: skip
     _append(engine, tables.STRETCHES, values)

@@ -12,13 +12,12 @@ from typing import Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core import table_notes
-from lakehouse.core.periods import HOUR_US, instant, micros
-from lakehouse.core.spans import Span, overlap, union, without
+from lakehouse.core.periods import HOUR_US, Span, instant, micros, overlap, union, without
 from lakehouse.core.table_notes import CHECKED, COMPUTED, Gap
 from lakehouse.engines.engine import Costs, Detail, Engine, Remark, Step, ask
 from lakehouse.engines.rollup_batches import Batch, ClusterHour, batches
 from lakehouse.kernel.run_in_duckdb import Program
-from lakehouse.rollup import changes, completeness, plan, progress as progresses
+from lakehouse.rollup import changes, gold_tables, plan, progress as progresses
 from lakehouse.rollup.changes import State
 from lakehouse.rollup.commit import Commit
 from lakehouse.rollup.progress import Progress
@@ -52,13 +51,13 @@ def lost(engine: Engine, found: Found, row: Progress | None, now_us: int) -> Los
     for table in CHECKED:
         if (detail := found[table]) is None:
             continue
-        if found_gaps := completeness.untrusted(engine, table, detail, known, now_us):
+        if found_gaps := gold_tables.untrusted(engine, table, detail, known, now_us):
             result[table] = [*table_notes.gaps(detail.properties), *found_gaps]
         elif table_notes.is_due(detail.properties):
             result[table] = table_notes.gaps(detail.properties)
     missing = [table for table in CHECKED if found[table] is None]
     if missing and _has_rows(engine, found, row):
-        result |= {table: [Gap(0, now_us, completeness.MISSING)] for table in missing}
+        result |= {table: [Gap(0, now_us, gold_tables.MISSING)] for table in missing}
     return result
 
 
@@ -68,8 +67,8 @@ def lost_files(engine: Engine, found: Found, now_us: int) -> dict[Table, list[Ga
     for table in CHECKED:
         if found[table] is not None and (files := engine.missing_files(table)):
             spans = (file.span or (0, now_us) for file in files)
-            hours = union(_whole_hours(span) for span in spans)
-            result[table] = [Gap(*span, completeness.FILES_GONE) for span in hours]
+            hours = union((s // HOUR_US * HOUR_US, -(-e // HOUR_US) * HOUR_US) for s, e in spans)
+            result[table] = [Gap(*span, gold_tables.FILES_GONE) for span in hours]
     return result
 
 
@@ -98,7 +97,7 @@ def _has_rows(engine: Engine, found: Found, row: Progress | None) -> bool:
     there = [table for table in _SETS_OF_ROWS if found[table] is not None]
     if not there:
         return row is not None
-    return completeness.first_known(engine, there) is not None
+    return gold_tables.first_known(engine, there) is not None
 
 
 def marked(table: Table, in_doubt: Lost) -> Table:
@@ -211,19 +210,19 @@ class Repair:
     def settle(self, recomputed: Recomputed) -> None:
         """Reduce the note of each table to the hours that stay unknown."""
         trusted = [table for table in _SETS_OF_ROWS if table not in self.in_doubt]
-        start = completeness.first_known(self.engine, trusted) or 0
+        start = gold_tables.first_known(self.engine, trusted) or 0
         unknown = self._unknown(recomputed, start)
         horizon_us = micros(dt.datetime.combine(self.horizon, dt.time(tzinfo=dt.UTC)))
         for table, gaps in self.in_doubt.items():
-            spans, why = unknown, completeness.NOT_IN_BRONZE
+            spans, why = unknown, gold_tables.NOT_IN_BRONZE
             if table is tables.SLA:
-                spans, why = [(start, max(gap.end for gap in gaps))], completeness.NOT_COMPUTED
+                spans, why = [(start, max(gap.end for gap in gaps))], gold_tables.NOT_COMPUTED
             if table in tables.EXPIRING:
                 spans = [(max(first, horizon_us), end) for first, end in spans]
             rest = [
                 gap._replace(reason=gap.reason.removesuffix(why) + why)
                 for gap in _common(gaps, spans)
-                if gap.reason != completeness.COPIED
+                if gap.reason != gold_tables.COPIED
             ]
             self._note(table, rest)
             if rest:
@@ -299,7 +298,3 @@ def _common(gaps: Iterable[Gap], spans: Sequence[Span]) -> list[Gap]:
 
 def _hour(start: int) -> Span:
     return start, start + HOUR_US
-
-
-def _whole_hours(span: Span) -> Span:
-    return span[0] // HOUR_US * HOUR_US, -(-span[1] // HOUR_US) * HOUR_US

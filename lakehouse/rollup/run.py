@@ -17,26 +17,17 @@ from lakehouse.core.objective import Objective
 from lakehouse.core.periods import HOUR_US, micros
 from lakehouse.core.table_notes import CHECKED
 from lakehouse.engines.engine import Costs, Detail, Engine, Remark, Step, ask
+from lakehouse.engines.gold_reader import meanings
 from lakehouse.engines.rollup_batches import Versions
 from lakehouse.errors import LakeReplacedError, MissingFilesError, TableSchemaError
 from lakehouse.kernel.program import program
 from lakehouse.kernel.run_in_duckdb import Program
-from lakehouse.rollup import (
-    changes,
-    completeness,
-    gold_upkeep,
-    plan,
-    progress as progresses,
-    repair as repairs,
-    table_schemas,
-    upgrade,
-)
-from lakehouse.rollup.commit import Commit
-from lakehouse.rollup.lake_catalogues import meanings
+from lakehouse.rollup import changes, gold_tables, plan, progress as progresses, repair as repairs
+from lakehouse.rollup.commit import Commit, accept_lost, rejected_dates, set_aside
 from lakehouse.rollup.lease import Lease, hold
 from lakehouse.rollup.plan import Wanted
 from lakehouse.rollup.progress import Progress
-from lakehouse.rollup.rejected import accept_lost, rejected_dates, set_aside
+from lakehouse.rollup.upgrade import check as check_layout
 
 _USUAL: Final = Wanted()
 
@@ -130,18 +121,18 @@ def _rollup(
 ) -> Outcome:
     if wanted.check_files or wanted.since or wanted.accept_lost:
         repairs.drop_state_files(engine)
-    found = completeness.details(engine, (*changes.READ, *table_schemas.EVERY))
-    table_schemas.check_bronze(engine.lake, {table: found[table] for table in changes.READ})
-    upgrade.check(engine, found)
+    found = gold_tables.details(engine, (*changes.READ, *gold_tables.EVERY))
+    gold_tables.check_bronze(engine.lake, {table: found[table] for table in changes.READ})
+    check_layout(engine, found)
     outdated = [
         table
-        for table in table_schemas.EVERY
-        if table_schemas.is_outdated(engine.lake, table, found[table])
+        for table in gold_tables.EVERY
+        if gold_tables.is_outdated(engine.lake, table, found[table])
     ]
     last = progresses.last(engine)
     window = _window(engine, last.row, window_seconds, found[tables.WINDOWS["coverage"]])
     state = changes.state(engine)
-    now_us = _hour_after(state.newest.committed)
+    now_us = micros(state.newest.committed) // HOUR_US * HOUR_US + HOUR_US  # the end of its hour
     is_new = last.row is None or last.row.versions != state.versions
     is_due = is_new or _is_tidy_due(last, wanted)
     files: repairs.Lost = {}
@@ -154,12 +145,12 @@ def _rollup(
         return Outcome(0, state.versions)
     if tables.LEASE in outdated:
         outdated.remove(tables.LEASE)
-        table_schemas.prepare(engine, tables.LEASE)
+        gold_tables.prepare(engine, tables.LEASE)
     with hold(engine, wanted.terms, take_over=wanted.take_over, lease_id=wanted.lease) as held:
         progress("lease")
         repairs.mark(engine, in_doubt, found, held.check)
         to_make = [repairs.marked(table, in_doubt) for table in outdated]
-        for action in table_schemas.prepare_all(engine, to_make):
+        for action in gold_tables.prepare_all(engine, to_make):
             progress(action)
         for table in files:
             held.check()
@@ -197,11 +188,6 @@ def _window_of_rows(engine: Engine) -> int | None:
     return None if us is None else int(us) // 1_000_000
 
 
-def _hour_after(at: dt.datetime) -> int:
-    """Return the end of the hour at an instant (µs)."""
-    return micros(at) // HOUR_US * HOUR_US + HOUR_US
-
-
 def _is_tidy_due(last: progresses.Last, wanted: Wanted) -> bool:
     if wanted.tidy != "daily":
         return wanted.tidy == "now"
@@ -225,7 +211,7 @@ class _Run:
     def to(self, last: progresses.Last, state: changes.State) -> Outcome:
         """Update gold to the versions of bronze in ``state``."""
         now, newest, _ = state
-        first = gold_upkeep.horizon(newest.committed, self.wanted.keep_windows_days)
+        first = gold_tables.horizon(newest.committed, self.wanted.keep_windows_days)
         runs = self.found[tables.RUNS]
         runs_id = "" if runs is None else runs.id
         outcome, row = Outcome(0, now), last.row
@@ -249,7 +235,7 @@ class _Run:
             if len(todo.batches) > 1 or todo.resumed:
                 self._clear_batches()
         if _is_tidy_due(last, self.wanted):
-            gold_upkeep.tidy(self.engine, first, self.held.check, self.step)
+            gold_tables.tidy(self.engine, first, self.held.check, self.step)
             # Maintenance does not change figures, so the kernel of the row before stays.
             tidied = replace(
                 row, finished_at=dt.datetime.now(dt.UTC), hours=0, committed_at=newest.committed,
@@ -325,8 +311,8 @@ class _Run:
 
     def _record(self, new: Progress, before: Progress | None) -> Progress:
         self.held.check()
-        after = completeness.details(self.engine, (*CHECKED, tables.PROGRESS))
-        new = replace(new, tables=completeness.notes_of(after))
+        after = gold_tables.details(self.engine, (*CHECKED, tables.PROGRESS))
+        new = replace(new, tables=gold_tables.notes_of(after))
         new = progresses.record(self.engine, new, before)
         self.step(tables.PROGRESS.name)
         return new

@@ -23,7 +23,7 @@ from lakehouse.engines.engine import Detail, Engine
 from lakehouse.engines.gold_reader import Row, is_same
 from lakehouse.engines.relation import select
 from lakehouse.kernel import arrow_types
-from lakehouse.rollup import completeness, lease, table_schemas
+from lakehouse.rollup import gold_tables, lease
 from lakehouse.tables import Column, Table
 
 _TAKEN: Final = "jmxlake.taken_over"
@@ -53,8 +53,8 @@ def upgrade(
     if not _due(engine):
         return 0
     found = engine.detail(tables.LEASE)
-    if table_schemas.is_outdated(engine.lake, tables.LEASE, found):
-        table_schemas.prepare(engine, tables.LEASE)
+    if gold_tables.is_outdated(engine.lake, tables.LEASE, found):
+        gold_tables.prepare(engine, tables.LEASE)
     with lease.hold(engine, lease.USUAL, take_over=take_over) as held:
         due, taken = _due(engine), 0
         state = _state(engine, due)
@@ -90,7 +90,7 @@ def check(engine: Engine, found: Mapping[Table, Detail | None]) -> None:
 
 def _due(engine: Engine) -> dict[Table, Detail]:
     """Return the tables to upgrade, in order, with the metadata of the older tables."""
-    found = completeness.details(engine, map(older, older_gold.EVERY))
+    found = gold_tables.details(engine, map(older, older_gold.EVERY))
     pairs = ((table, found[older(table)]) for table in older_gold.EVERY)
     return {
         table: detail
@@ -159,7 +159,7 @@ def _notes(engine: Engine, table: Table, detail: Detail, state: _State) -> dict[
     kept = {name: detail.properties[name] for name in (NOTE, DUE) if name in detail.properties}
     if table not in CHECKED:
         return kept
-    doubted = completeness.untrusted(engine, older(table), detail, state.known, state.now_us)
+    doubted = gold_tables.untrusted(engine, older(table), detail, state.known, state.now_us)
     if not doubted:
         return kept
     gaps = [*table_notes.gaps(detail.properties), *doubted]

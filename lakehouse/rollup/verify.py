@@ -11,14 +11,14 @@ from typing import Any, Final, NamedTuple
 from lakehouse import tables
 from lakehouse.core.objective import Objective
 from lakehouse.engines.engine import Engine, PartDone, Staged, ask
+from lakehouse.engines.gold_reader import meanings
 from lakehouse.engines.rollup_batches import Batch, ClusterHour, batches
 from lakehouse.errors import LakehouseError, LeaseHeldError
 from lakehouse.kernel.program import program as programs
 from lakehouse.kernel.run_in_duckdb import Program
-from lakehouse.rollup import changes, lease, plan, progress as progresses
+from lakehouse.rollup import changes, lease, plan, progress
 from lakehouse.rollup.commit import rows_of
-from lakehouse.rollup.gold_upkeep import KEEP_WINDOWS_DAYS, horizon
-from lakehouse.rollup.lake_catalogues import meanings
+from lakehouse.rollup.gold_tables import KEEP_WINDOWS_DAYS, horizon
 
 MISSING: Final = "is missing"
 UNEXPECTED: Final = "is unexpected"
@@ -108,7 +108,7 @@ def verify(
     return Found(number, compared, tuple(differing), _note(row, program))
 
 
-def _note(row: progresses.Progress, program: Program) -> str:
+def _note(row: progress.Progress, program: Program) -> str:
     ours, theirs = (f"kernel {one.kernel} on DuckDB {one.duckdb}" for one in (program, row))
     if ours == theirs:
         return ""
@@ -119,9 +119,9 @@ def _note(row: progresses.Progress, program: Program) -> str:
     )
 
 
-def _still(engine: Engine) -> progresses.Progress:
+def _still(engine: Engine) -> progress.Progress:
     """Return the row of progress. Raise an error during a rollup."""
-    row = progresses.last(engine).row
+    row = progress.last(engine).row
     if row is None:
         raise LakehouseError(f"{engine.lake.root}: gold has no data. Run jmxlake rollup first")
     holder = lease.holder(engine)
@@ -133,7 +133,7 @@ def _still(engine: Engine) -> progresses.Progress:
 
 
 def _chosen(
-    engine: Engine, row: progresses.Progress, hours: int, first: dt.date, chance: random.Random
+    engine: Engine, row: progress.Progress, hours: int, first: dt.date, chance: random.Random
 ) -> frozenset[ClusterHour]:
     """Return random hours in bronze or gold, of random dates."""
     bronze = {

@@ -8,9 +8,8 @@ import yaml
 
 from lakehouse.core.periods import DAY_US, iso
 from lakehouse.errors import LakehouseError
-from lakehouse.sample import cluster, incidents
-from lakehouse.sample.cluster import MINUTE_US
-from lakehouse.sample.incidents import Incident
+from lakehouse.sample import cluster
+from lakehouse.sample.cluster import MINUTE_US, Incident
 
 _OWNERS: Final[dict[str, Any]] = {
     "owners": [
@@ -81,7 +80,7 @@ def write(files: Beside, happened: Sequence[Incident]) -> None:
 def _planned(happened: Sequence[Incident]) -> list[dict[str, Any]]:
     """Return an hour and a half of each day on which all brokers are restarted."""
     days = sorted({one.from_us // DAY_US * DAY_US for one in happened if one.kind == "restarted"})
-    starts = [day + incidents.RESTART_MINUTE * MINUTE_US - _BEFORE_US for day in days]
+    starts = [day + cluster.RESTART_MINUTE * MINUTE_US - _BEFORE_US for day in days]
     return [
         {
             "start": iso(start), "end": iso(start + _PLANNED_US), "clusters": [cluster.NAME],

@@ -14,8 +14,15 @@ from typing import Final, Literal, NamedTuple
 
 from lakehouse.core.periods import DAY_US, HOUR_US
 from lakehouse.sample import cluster
-from lakehouse.sample.cluster import BROKERS, MINUTE_US, SECOND_US, SOURCES, Metric, Subject
-from lakehouse.sample.incidents import Incident
+from lakehouse.sample.cluster import (
+    BROKERS,
+    MINUTE_US,
+    SECOND_US,
+    SOURCES,
+    Incident,
+    Metric,
+    Subject,
+)
 from lakehouse.tables import DEFAULT_WINDOW_SECONDS
 
 WINDOW_US: Final = DEFAULT_WINDOW_SECONDS * 1_000_000

@@ -18,17 +18,15 @@ import pyarrow as pa
 
 from lakehouse import tables
 from lakehouse.core import display, periods
-from lakehouse.core.error_budget_window import ISO_WEEK
-from lakehouse.core.objective import Objective, Slices
-from lakehouse.core.periods import Period, instant, micros
-from lakehouse.core.spans import without
+from lakehouse.core.objective import ISO_WEEK, Objective, Slices
+from lakehouse.core.periods import Period, instant, micros, without
 from lakehouse.core.subjects import SUBJECT_COLUMNS, Subject, with_ends
 from lakehouse.engines.engine import Engine, ask
 from lakehouse.engines.gold_reader import GoldRows, Row, subjects, window_of
 from lakehouse.engines.relation import select, text
 from lakehouse.errors import ObjectiveError
 from lakehouse.kernel import arrow_types
-from lakehouse.rollup import lease, table_schemas
+from lakehouse.rollup import gold_tables, lease
 from lakehouse.slo import levels, sli_query
 from lakehouse.slo.burn_rate import LENGTHS_US, PAIRS, Pair, burnt_us, least_us
 from lakehouse.slo.levels import with_clusters
@@ -100,11 +98,6 @@ def read(
     sources = [one for one in every if one.subject.kind == "source"]
     rows = SliRows(gold, own, sources=sources)
     return _Reader(gold, rows, period, until, options, objectives).statements()
-
-
-def now_us() -> int:
-    """Return the present, microseconds."""
-    return micros(dt.datetime.now(dt.UTC))
 
 
 @dataclass(frozen=True)
@@ -336,8 +329,8 @@ def publish(
         if rows:
             held.check()
             detail = engine.detail(tables.SLA)
-            if table_schemas.is_outdated(engine.lake, tables.SLA, detail):  # an earlier version's
-                table_schemas.prepare(engine, tables.SLA)
+            if gold_tables.is_outdated(engine.lake, tables.SLA, detail):  # an earlier version's
+                gold_tables.prepare(engine, tables.SLA)
             table = pa.Table.from_pylist(rows, arrow_types.of_table(tables.SLA))
             engine.write(tables.SLA, table)
     return changed

@@ -30,10 +30,9 @@ from lakehouse.core.metrics import (
     Known,
     shipped_meanings,
 )
-from lakehouse.core.objective import Objective
-from lakehouse.core.patterns import is_regex, regexes
-from lakehouse.core.spans import Span
-from lakehouse.tables import exposed_metrics as exported
+from lakehouse.core.objective import Objective, is_regex, regexes
+from lakehouse.core.periods import Span
+from lakehouse.tables import agent_names as exported
 
 _MINUTES: Final = {"5m": 5, "30m": 30, "1h": 60, "6h": 360, "3d": 4320}
 LENGTHS_US: Final = {name: minutes * 60_000_000 for name, minutes in _MINUTES.items()}

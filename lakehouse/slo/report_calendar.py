@@ -26,8 +26,7 @@ from typing import Any, Final, NamedTuple
 from lakehouse.core import periods
 from lakehouse.core.display import visible
 from lakehouse.core.objective import Objective
-from lakehouse.core.periods import Period, iso, micros
-from lakehouse.core.spans import Span, overlap, union
+from lakehouse.core.periods import Period, Span, iso, micros, overlap, union
 from lakehouse.core.subjects import Subject
 from lakehouse.core.yaml_nodes import Kind, Node, read
 from lakehouse.errors import MaintenanceFileError, PeriodError

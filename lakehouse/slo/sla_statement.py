@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 
 from lakehouse.core.metrics import COVERAGE
 from lakehouse.core.objective import Objective
-from lakehouse.core.periods import Period, iso, micros
-from lakehouse.core.spans import Span
+from lakehouse.core.periods import Period, Span, iso, micros
 from lakehouse.core.subjects import Subject
 from lakehouse.slo.burn_rate import PAIRS, Alert, Rate
 from lakehouse.slo.report_calendar import Correction, Maintenance

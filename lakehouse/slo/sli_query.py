@@ -19,8 +19,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from lakehouse.core.objective import Events, Objective, Slices
-from lakehouse.core.periods import Period
-from lakehouse.core.spans import Span, overlap
+from lakehouse.core.periods import Period, Span, overlap
 from lakehouse.core.subjects import SUBJECT, SUBJECT_COLUMNS, Subject
 from lakehouse.engines.relation import Relation, is_one_of, select
 from lakehouse.slo.report_calendar import Maintenance, matches

@@ -10,8 +10,7 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from lakehouse import tables
-from lakehouse.core.periods import HOUR_US, Period
-from lakehouse.core.spans import Span
+from lakehouse.core.periods import HOUR_US, Period, Span
 from lakehouse.core.subjects import SUBJECT_COLUMNS
 from lakehouse.engines.gold_reader import GoldRows, before_window, is_hourly
 from lakehouse.engines.relation import Relation, is_one_of, select

@@ -20,9 +20,8 @@ from deltalake import DeltaTable
 from lakehouse import tables
 from lakehouse.core import delta_rs
 from lakehouse.errors import LakehouseError
-from lakehouse.ops.maintain import rollup_position
-from lakehouse.ops.maintain.actions import Executor
-from lakehouse.ops.maintain.checkpoint_retention import HOURS, NEWEST
+from lakehouse.ops.maintain import table_state
+from lakehouse.ops.maintain.actions import HOURS, NEWEST, Executor
 from lakehouse.ops.maintain.service import Maintenance
 from tests import bronze_commits
 from tests.checkpointing import checkpoint
@@ -218,7 +217,7 @@ def test_unreachable_storage_fails_one_round_only(tmp_path: Path) -> None:
         maintenance = Maintenance(
             place,
             Executor(place, "x"),
-            lambda: rollup_position.by_date(place, None),
+            lambda: table_state.by_date(place, None),
             400,
             {},
             _noon,

@@ -12,13 +12,13 @@ import sys
 from lakehouse.core import lake as lakes, spark_session
 from lakehouse.engines.spark_engine import SparkEngine
 from lakehouse.errors import LakehouseError, is_of_spark, one_line
-from lakehouse.rollup import table_schemas
+from lakehouse.rollup import gold_tables
 from lakehouse.tables import BRONZE
 
 
 def main() -> None:
     """Read each table as the rollup and the reports do."""
-    tables = {table.path: table for table in (*BRONZE, *table_schemas.EVERY)}
+    tables = {table.path: table for table in (*BRONZE, *gold_tables.EVERY)}
     session = spark_session.session()
     for name, place, path in json.loads(sys.argv[1]):
         told = {"name": name, "kind": "", "error": "", "rows": ""}

@@ -12,8 +12,7 @@ import pytest
 
 from lakehouse import tables
 from lakehouse.core import lake as lakes
-from lakehouse.core.error_budget_window import TimeWindow
-from lakehouse.core.objective import Slices
+from lakehouse.core.objective import Slices, TimeWindow
 from lakehouse.core.periods import WEEK, Period, week_of
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.report.facts.build import facts

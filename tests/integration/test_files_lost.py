@@ -17,7 +17,7 @@ from lakehouse.core.periods import Period, micros
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.errors import MissingFilesError
 from lakehouse.ops.doctor.all_checks import Diagnosis
-from lakehouse.rollup import completeness
+from lakehouse.rollup import gold_tables
 from lakehouse.rollup.plan import Wanted
 from lakehouse.tables.gold import LOST
 from tests.lake_builder import BASE
@@ -68,8 +68,8 @@ def engine_of(root: Path) -> LocalEngine:
     return LocalEngine(lakes.at(str(root)))
 
 
-def incomplete(root: Path) -> list[completeness.Incomplete]:
-    return completeness.incomplete(engine_of(root), AROUND, micros(AROUND.end))
+def incomplete(root: Path) -> list[gold_tables.Incomplete]:
+    return gold_tables.incomplete(engine_of(root), AROUND, micros(AROUND.end))
 
 
 def gone(root: Path) -> list[Finding]:

@@ -13,7 +13,7 @@ from lakehouse import tables
 from lakehouse.core import lake as lakes, table_notes
 from lakehouse.core.periods import Period, micros
 from lakehouse.engines.local_engine import LocalEngine
-from lakehouse.rollup import completeness, progress
+from lakehouse.rollup import gold_tables, progress
 from lakehouse.rollup.plan import Wanted
 from tests.lake_builder import BASE
 from tests.rollups import DAY, HOUR, hours, local, rows_of
@@ -69,7 +69,7 @@ def expire_bronze(root: Path) -> None:
 def incomplete(root: Path) -> dict[str, list[tuple[int, int, str]]]:
     found: dict[str, list[tuple[int, int, str]]] = {}
     engine = LocalEngine(lakes.at(str(root)))
-    for one in completeness.incomplete(engine, AROUND, micros(AROUND.end)):
+    for one in gold_tables.incomplete(engine, AROUND, micros(AROUND.end)):
         found.setdefault(one.table, []).append((one.start, one.end, one.reason))
     return found
 
@@ -93,7 +93,7 @@ def test_lost_table_is_unknown_beyond_bronze(lake: Path, name: str) -> None:
     local(lake)
     ((start, end, reason),) = incomplete(lake)[name]
     assert (start, end) == (micros(OLD), micros(BASE))
-    assert reason == completeness.MISSING + completeness.NOT_IN_BRONZE
+    assert reason == gold_tables.MISSING + gold_tables.NOT_IN_BRONZE
     after = rows_of(lake, (named(name),))[name]
     if named(name) is not tables.SUBJECTS:
         assert after == [row for row in before if f"{micros(OLD)}" not in row]
@@ -154,7 +154,7 @@ def test_lost_statements_are_not_claimed_to_be_complete(lake: Path) -> None:
     local(lake)
     ((start, _, reason),) = incomplete(lake)["sla"]
     assert start == micros(OLD)
-    assert reason == completeness.MISSING + completeness.NOT_COMPUTED
+    assert reason == gold_tables.MISSING + gold_tables.NOT_COMPUTED
 
 
 def test_lost_progress_keeps_rows_and_window(tmp_path: Path) -> None:

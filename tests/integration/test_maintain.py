@@ -31,7 +31,7 @@ from lakehouse.errors import (
     MaintenanceError,
     TableSchemaError,
 )
-from lakehouse.ops.maintain import rollup_position
+from lakehouse.ops.maintain import table_state
 from lakehouse.ops.maintain.actions import OWNER, Executor
 from lakehouse.ops.maintain.plan import Checkpoint, Compact, Drop, NoteCleaned
 from lakehouse.ops.maintain.service import Maintenance
@@ -61,7 +61,7 @@ class Kept:
         self.maintenance = Maintenance(
             self.place,
             Executor(self.place, uuid.uuid4().hex),
-            lambda: rollup_position.by_progress(delta_rs.locate(str(lake), None)),
+            lambda: table_state.by_progress(delta_rs.locate(str(lake), None)),
             keep_days,
             accepted,
             lambda: dt.datetime.now(dt.UTC),
@@ -401,7 +401,7 @@ def test_dropping_dates_does_not_stop_agents_on_others(lake: Path) -> None:
 
 def test_progress_of_other_lake_is_ignored(lake: Path) -> None:
     bronze_commits.record_progress(str(lake), runs=7)
-    positions = rollup_position.by_progress(delta_rs.locate(str(lake), None))
+    positions = table_state.by_progress(delta_rs.locate(str(lake), None))
     found = positions(tables.RUNS, opened(lake))
     assert isinstance(found, str)
     assert "has read version 7, but the newest version is 0" in found
@@ -412,7 +412,7 @@ def test_the_last_rollup_counts(lake: Path) -> None:
     filled(lake, 5)
     for version in (1, 4):
         bronze_commits.record_progress(str(lake), runs=version)
-    positions = rollup_position.by_progress(delta_rs.locate(str(lake), None))
+    positions = table_state.by_progress(delta_rs.locate(str(lake), None))
     assert positions(tables.RUNS, opened(lake)) == ReadPosition(4)
 
 
@@ -424,7 +424,7 @@ def test_date_accepts_the_commits_before_it(lake: Path) -> None:
     today = dt.datetime.now(dt.UTC).date()
 
     def read(until: dt.date | None) -> ReadPosition | str:
-        return rollup_position.by_date(place, until)(tables.RUNS, delta)
+        return table_state.by_date(place, until)(tables.RUNS, delta)
 
     assert read(today - dt.timedelta(days=20)) == ReadPosition(5)
     assert read(today + dt.timedelta(days=1)) == ReadPosition(9)

@@ -13,8 +13,7 @@ from deltalake import DeltaTable
 from lakehouse import tables
 from lakehouse.core import delta_rs
 from lakehouse.errors import MaintenanceConflictError, MaintenanceError
-from lakehouse.ops.maintain.actions import Executor
-from lakehouse.ops.maintain.checkpoint_retention import HOURS, NEWEST, slot
+from lakehouse.ops.maintain.actions import HOURS, NEWEST, Executor, slot
 from lakehouse.ops.maintain.plan import Expire
 from lakehouse.ops.maintain.table_state import CHECKED, mark
 from tests import bronze_commits

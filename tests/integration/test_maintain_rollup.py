@@ -15,7 +15,7 @@ from lakehouse.engines.rollup_batches import Versions
 from lakehouse.engines.spark_engine import SparkEngine
 from lakehouse.engines.spark_relations import table_of
 from lakehouse.errors import ForeignEngineError
-from lakehouse.ops.maintain import rollup_position
+from lakehouse.ops.maintain import table_state
 from lakehouse.ops.maintain.actions import Executor
 from lakehouse.ops.maintain.plan import NoteCleaned
 from lakehouse.ops.maintain.service import Maintenance
@@ -54,7 +54,7 @@ def maintained(lake: Path) -> list[str]:
     maintenance = Maintenance(
         place,
         Executor(place, "x"),
-        lambda: rollup_position.by_progress(delta_rs.locate(str(lake), None)),
+        lambda: table_state.by_progress(delta_rs.locate(str(lake), None)),
         400,
         {},
         lambda: dt.datetime.now(dt.UTC),
@@ -157,7 +157,7 @@ def test_a_table_that_spark_has_written_is_refused(spark: SparkSession, tmp_path
     maintenance = Maintenance(
         place,
         Executor(place, "x"),
-        lambda: rollup_position.by_date(place, None),
+        lambda: table_state.by_date(place, None),
         400,
         {},
         lambda: dt.datetime.now(dt.UTC),

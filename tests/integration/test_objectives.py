@@ -21,9 +21,8 @@ from click.testing import CliRunner
 from lakehouse import tables
 from lakehouse.cli.main import main
 from lakehouse.core import periods
-from lakehouse.core.error_budget_window import TimeWindow
 from lakehouse.core.lake import Lake
-from lakehouse.core.objective import Events, Objective, Slices
+from lakehouse.core.objective import Events, Objective, Slices, TimeWindow
 from lakehouse.core.subjects import Subject
 from lakehouse.engines.gold_reader import GoldRows
 from lakehouse.engines.local_engine import LocalEngine

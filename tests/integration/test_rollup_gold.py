@@ -16,7 +16,7 @@ from collector.delivery import arrow
 from lakehouse import tables
 from lakehouse.core.objective import Objective
 from lakehouse.errors import LakehouseError, LeaseHeldError, TableSchemaError
-from lakehouse.rollup import lease, table_schemas
+from lakehouse.rollup import gold_tables, lease
 from lakehouse.rollup.plan import Wanted
 from lakehouse.rollup.run import rollup
 from lakehouse.rollup.verify import MISSING, UNEXPECTED, verify
@@ -130,7 +130,7 @@ def test_gold_of_others_is_refused(local: Engines, tmp_path: Path) -> None:
     columns = tuple(wrong if one.name == "metric" else one for one in tables.TOPICS.columns)
     engine.define(dataclasses.replace(tables.TOPICS, columns=columns))
     with pytest.raises(TableSchemaError, match="metric is bigint, not string"):
-        table_schemas.is_outdated(engine.lake, tables.TOPICS, engine.detail(tables.TOPICS))
+        gold_tables.is_outdated(engine.lake, tables.TOPICS, engine.detail(tables.TOPICS))
 
 
 def test_bronze_of_a_newer_delta_is_one_line(engines: Engines, tmp_path: Path) -> None:
@@ -176,7 +176,7 @@ def test_gold_is_tidied_once_a_day(engines: Engines, tmp_path: Path) -> None:
     told: list[str] = []
     assert rolled(engine, Wanted(tidy="now"), progress=told.append).hours == 0
     tidied = {line.removeprefix("tidied ") for line in told if line.startswith("tidied ")}
-    filled = {name for name, rows in rows_of(tmp_path, table_schemas.EVERY).items() if rows}
+    filled = {name for name, rows in rows_of(tmp_path, gold_tables.EVERY).items() if rows}
     assert tidied == filled | {one.name for one in engine.scratch}
     assert len(live(tmp_path)) == 1, "a file of each date"
     assert replaced.isdisjoint(on_disk(tmp_path))

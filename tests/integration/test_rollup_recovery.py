@@ -18,9 +18,9 @@ from lakehouse.engines.spark_engine import SparkEngine
 from lakehouse.errors import LakeReplacedError, LogExpiredError
 from lakehouse.ops.maintain.actions import Executor
 from lakehouse.ops.maintain.plan import Checkpoint, Drop, Expire, Vacuum
-from lakehouse.ops.maintain.rollup_position import by_progress
 from lakehouse.ops.maintain.service import Maintenance
-from lakehouse.rollup import changes, progress, rejected
+from lakehouse.ops.maintain.table_state import by_progress
+from lakehouse.rollup import changes, commit, progress
 from lakehouse.rollup.plan import Wanted
 from tests import bronze_commits
 from tests.lake_builder import BASE
@@ -201,7 +201,7 @@ def test_late_data_of_removed_date_leaves_gold(
     told = set_aside(engine)
     each = [("runs", 2), ("scrapes", 1)]
     batches = (("agent-1", 2), ("agent-2", 3))
-    assert told == sorted((rejected.TOO_LATE, *one, *row) for one in batches for row in each)
+    assert told == sorted((commit.TOO_LATE, *one, *row) for one in batches for row in each)
     assert last(engine).late_rows == late
 
     of_windows = rows_of(root, (tables.WINDOWS["sources"],))["sources_windows"]
@@ -219,7 +219,7 @@ def set_aside(engine: Engine) -> list[tuple[Any, ...]]:
     """Rows that no hour was recomputed for: why, of whom, and how many."""
     columns = "SELECT r.reason, r.agent, r.batch, r.table_name, r.row_count FROM {r} r"
     found = ask(engine, columns, r=engine.rows(tables.REJECTED))
-    return sorted(row for row in found if row[0] in rejected.REASONS)
+    return sorted(row for row in found if row[0] in commit.REASONS)
 
 
 def test_since_rebuilds_hours_of_bronze(local: Engines, tmp_path: Path) -> None:
@@ -301,8 +301,8 @@ def test_misdated_rows_are_set_aside_as_they_come_and_stay_there(
     assert rolled(engine).hours == 1
     assert set_aside(engine) == sorted(
         [
-            (rejected.MISDATED, "agent-1", 1, "runs", 1),
-            (rejected.BEYOND, "agent-1", 2, "scrapes", 1),
+            (commit.MISDATED, "agent-1", 1, "runs", 1),
+            (commit.BEYOND, "agent-1", 2, "scrapes", 1),
         ]
     )
 
@@ -320,7 +320,7 @@ def test_hours_without_5_minute_rows_are_not_recomputed(local: Engines, tmp_path
     hours(2, -20 * DAY + 600, 600).commit(root)
     outcome = rolled(engine, keep)
     assert (outcome.hours, outcome.late_rows, outcome.left) == (1, 3, 1)
-    assert {one[:3] for one in set_aside(engine)} == {(rejected.TOO_LATE, "agent-1", 2)}
+    assert {one[:3] for one in set_aside(engine)} == {(commit.TOO_LATE, "agent-1", 2)}
     assert all("2026, 11, 16" in row for row in rows_of(root, windows)["sources_windows"])
     assert any("2026, 10, 27" in row for row in kept["sources_windows"])
     of_old = {row for row in of_hours["sources"] if "2026, 10, 27" in row}

@@ -30,7 +30,7 @@ from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.rollup.run import rollup
 from lakehouse.slo import attainment, burn_rate
 from lakehouse.slo.openslo import objective_files
-from lakehouse.tables.exposed_metrics import METRIC_KNOWN, UNSHOWN_SERIES, live_name
+from lakehouse.tables.agent_names import METRIC_KNOWN, UNSHOWN_SERIES, live_name
 from tests import rollups
 from tests.lake_builder import BASE, CLUSTER, Batch
 from tests.waiting import wait_for

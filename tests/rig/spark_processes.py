@@ -17,7 +17,7 @@ from demo.errors import DemoError
 from demo.jars import delta_jars
 from demo.launcher import Launcher, end, last_lines
 from demo.ports import free_ports, is_listening
-from lakehouse.core import machine, spark_session
+from lakehouse.core import spark_session
 
 if TYPE_CHECKING:
     import subprocess
@@ -31,7 +31,7 @@ _START_SECONDS: Final = 1_200  # a busy machine is slower, not wrong
 _LOOK_SECONDS: Final = 0.2
 _GRACE_SECONDS: Final = 30
 _PRODUCT: Final = spark_session._CONF
-_CORES: Final = machine.cores(spark_session._MIB_A_CORE)
+_CORES: Final = spark_session.cores(spark_session._MIB_A_CORE)
 _NAMED_BY: Final = (*spark_session._NAMED_BY, "PYSPARK_PYTHON", "PYTHONSAFEPATH")
 _NO_SPARK: Final = {name: "" for name in _NAMED_BY if name in os.environ}
 

@@ -18,7 +18,7 @@ from collector.telemetry import memory
 from collector.telemetry.agent_stats import AgentStats, Measured
 from lakehouse.cli.main import main as lakehouse_main
 from lakehouse.cli.slo import slo
-from lakehouse.tables.exposed_metrics import (
+from lakehouse.tables.agent_names import (
     FAMILY_KNOWN,
     LOST,
     METRIC_KNOWN,
@@ -26,6 +26,7 @@ from lakehouse.tables.exposed_metrics import (
     UNSHOWN_SERIES,
     live_name,
 )
+from lakehouse.tables.command_group import SectionedGroup
 from tests.agent_metrics import FakeSpool
 
 if TYPE_CHECKING:

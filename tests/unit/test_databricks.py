@@ -19,11 +19,9 @@ import yaml
 from packaging.requirements import Requirement
 
 from lakehouse import tables
-from lakehouse.cli.main import main
-from lakehouse.cli.reports.weekly import weekly
-from lakehouse.cli.reports.weekly_config import settings_in
+from lakehouse.cli.main import given, main
+from lakehouse.cli.reports.weekly import settings_in, weekly
 from lakehouse.core.lake import Lake
-from lakehouse.job import given
 from lakehouse.notebooks.cells import LABELS
 from tests.dashboard import FILE
 from tests.deploy.bundle_file import ROOT, of_target, read
@@ -122,7 +120,7 @@ def test_every_task_runs_something_that_is_there(target: str) -> None:
     for _, _, task in tasks(target):
         wheel = task["python_wheel_task"]
         assert wheel["package_name"] == PROJECT["name"]
-        assert PROJECT["scripts"][wheel["entry_point"]] == "lakehouse.job:main"
+        assert PROJECT["scripts"][wheel["entry_point"]] == "lakehouse.cli.main:job"
         name, *arguments = filled_in(wheel["parameters"], {"var.live_every": DEFAULT_EVERY})
         command = main.get_command(click.Context(main), name)
         assert command is not None

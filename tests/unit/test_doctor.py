@@ -19,14 +19,7 @@ from collector.delivery import arrow
 from lakehouse import tables
 from lakehouse.cli.doctor import print_tables, to_json, to_text
 from lakehouse.core.delta_rs import Location
-from lakehouse.ops.doctor import (
-    agent_records,
-    agents,
-    clocks,
-    rollup,
-    sources,
-    table_health as health,
-)
+from lakehouse.ops.doctor import agent_records, agents, sources, table_health as health
 from lakehouse.ops.doctor.agent_records import (
     Agent,
     EventCount,
@@ -38,8 +31,7 @@ from lakehouse.ops.doctor.agent_records import (
 )
 from lakehouse.ops.doctor.all_checks import Diagnosis
 from lakehouse.ops.doctor.finding import CHECKS, LATE, Finding
-from lakehouse.ops.doctor.rollup import Backlog
-from lakehouse.ops.doctor.table_health import TableHealth
+from lakehouse.ops.doctor.table_health import Backlog, TableHealth
 from lakehouse.ops.maintain.plan import day_of
 from lakehouse.ops.maintain.table_state import LogEntry
 from tests.lake_builder import Batch, made
@@ -130,7 +122,7 @@ def test_one_family_of_a_source_that_is_read_is_a_warning() -> None:
 def test_who_tells_of_the_future_alone_is_a_matter_of_clocks() -> None:
     odd = record(reported_until=None, read_until=None, future_until=NOW + 2 * DAY)
     assert silent(odd) == []
-    (found,) = clocks.future([odd, record()], NOW)
+    (found,) = agents.future([odd, record()], NOW)
     assert brief([found]) == [("error", "clock_future")]
     assert "2 d from now" in found.what
 
@@ -245,11 +237,11 @@ def commit(agent: str, seconds: float, *, first_try: bool = True) -> LogEntry:
 
 def test_a_log_whose_instants_go_back_tells_whose_clock_is_ahead() -> None:
     made = [commit("a", 300), commit("b", 10), commit("a", 600), commit("c", 330)]
-    assert clocks.skews(made) == {
+    assert agents.skews(made) == {
         ("a", "b"): dt.timedelta(seconds=290),
         ("a", "c"): dt.timedelta(seconds=270),
     }
-    (found,) = clocks.differing(clocks.skews(made), 3, {"a": ["c/broker-1"]})
+    (found,) = agents.differing(agents.skews(made), 3, {"a": ["c/broker-1"]})
     assert found.where == "c/broker-1"
     assert "is ahead of agent b's clock" in found.what
     assert "by 4 min 50 s or more; 2 agents of 2 others contradict it" in found.what
@@ -257,19 +249,19 @@ def test_a_log_whose_instants_go_back_tells_whose_clock_is_ahead() -> None:
 
 def test_the_one_that_is_behind_is_named_where_it_is_alone() -> None:
     made = [commit("a", 0), commit("b", 1), commit("c", 2), commit("d", -900)]
-    (found,) = clocks.differing(clocks.skews(made), 4, {})
+    (found,) = agents.differing(agents.skews(made), 4, {})
     assert found.where == "agent d"
     assert "is behind agent c's clock" in found.what
     assert "3 agents of 3 others" in found.what
 
 
 def test_of_two_nobody_knows_who_is_right() -> None:
-    (found,) = clocks.differing(clocks.skews([commit("a", 300), commit("b", 0)]), 2, {})
+    (found,) = agents.differing(agents.skews([commit("a", 300), commit("b", 0)]), 2, {})
     assert "either clock can be wrong" in found.what
 
 
 def test_a_commit_that_was_tried_again_says_nothing_of_when_it_landed() -> None:
-    assert clocks.skews([commit("a", 300), commit("b", 0, first_try=False)]) == {}
+    assert agents.skews([commit("a", 300), commit("b", 0, first_try=False)]) == {}
 
 
 @given(
@@ -284,18 +276,18 @@ def test_no_skew_is_told_that_is_not_there(
     for agent, pause, delay in made:
         landed += pause
         told.append(commit(agent, landed + skew[agent] - delay))
-    for (ahead, behind), least in clocks.skews(told).items():
+    for (ahead, behind), least in agents.skews(told).items():
         assert least.total_seconds() <= skew[ahead] - skew[behind] + 20 + 1e-3
     for (first, *_), (second, pause, _) in pairwise(made):
         sure = skew[first] - skew[second] - pause - 20
-        if first != second and sure > clocks.LEAST.total_seconds():
-            assert (first, second) in clocks.skews(told)
+        if first != second and sure > agents.LEAST.total_seconds():
+            assert (first, second) in agents.skews(told)
 
 
 def test_commits_that_do_not_say_whose_they_are_do_not_count() -> None:
     info = {"operationMetrics": {"num_retries": 0}}
     unnamed = [LogEntry(0, NOW + HOUR, None, info), LogEntry(1, NOW - HOUR, None, info)]
-    assert clocks.skews([unnamed[0], commit("a", 300), unnamed[1], commit("b", 10)]) == {
+    assert agents.skews([unnamed[0], commit("a", 300), unnamed[1], commit("b", 10)]) == {
         ("a", "b"): dt.timedelta(seconds=290)
     }
 
@@ -432,7 +424,7 @@ def backlog(unread: int, since: dt.timedelta | None = None, **changed: Any) -> B
 def test_a_rollup_that_is_behind_is_told_by_what_waits(
     found: Backlog | None, expected: list[str]
 ) -> None:
-    assert [one.severity for one in rollup.behind(found, NOW, 7)] == expected
+    assert [one.severity for one in health.behind(found, NOW, 7)] == expected
 
 
 def test_rows_that_were_not_used_are_told(tmp_path: Path) -> None:
@@ -445,10 +437,10 @@ def test_rows_that_were_not_used_are_told(tmp_path: Path) -> None:
     old = NOW - 11 * DAY
     rows = [late, late | {"window_start": old, "date": old.date(), "row_count": 20}]
     write_deltalake(tmp_path, pa.Table.from_pylist(rows))
-    (unused,) = rollup.rejected(DeltaTable(tmp_path), (), NOW, 7)
+    (unused,) = health.rejected(DeltaTable(tmp_path), (), NOW, 7)
     assert unused.what.startswith("3 rows ")
     assert "rejected in the last 7 days could not be used: it ends" in unused.what
-    (unused,) = rollup.rejected(DeltaTable(tmp_path), [old.date()], NOW, 7)
+    (unused,) = health.rejected(DeltaTable(tmp_path), [old.date()], NOW, 7)
     assert unused.what.startswith("23 rows "), "rejected today, 11 days old"
 
 
@@ -462,12 +454,12 @@ def test_rejected_dates_are_those_of_recent_rollups(tmp_path: Path) -> None:
         {"finished_at": NOW - DAY, "rejected_dates": ["2020-02-02", "2020-13-45", "x'; DROP"]},
     ]
     write_deltalake(tmp_path, pa.Table.from_pylist(rows, shape))
-    assert rollup.rejected_dates(DeltaTable(tmp_path), NOW - 7 * DAY) == {dt.date(2020, 2, 2)}
+    assert health.rejected_dates(DeltaTable(tmp_path), NOW - 7 * DAY) == {dt.date(2020, 2, 2)}
 
 
 def test_older_progress_has_no_rejected_dates(tmp_path: Path) -> None:
     write_deltalake(tmp_path, pa.Table.from_pylist([{"finished_at": NOW}]))
-    assert rollup.rejected_dates(DeltaTable(tmp_path), NOW - 7 * DAY) == set()
+    assert health.rejected_dates(DeltaTable(tmp_path), NOW - 7 * DAY) == set()
 
 
 def diagnosis(*findings: Finding) -> Diagnosis:

@@ -13,8 +13,7 @@ import pytest
 from lakehouse.core.lake import Lake
 from lakehouse.core.metrics import LEADERLESS, UNAVAILABLE, UNDER_MIN_ISR
 from lakehouse.core.objective import Objective, Slices
-from lakehouse.core.periods import Period
-from lakehouse.core.spans import length
+from lakehouse.core.periods import Period, length
 from lakehouse.core.subjects import Subject
 from lakehouse.engines.engine import ask
 from lakehouse.engines.local_engine import LocalEngine

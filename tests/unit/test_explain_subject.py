@@ -10,7 +10,7 @@ import pytest
 from lakehouse.core.metrics import PARTITION_COUNT
 from lakehouse.core.subjects import Subject
 from lakehouse.errors import SubjectError
-from lakehouse.explain.find_subject import find, name_of
+from lakehouse.explain.subject import find, name_of
 from tests.sample_facts import EVIL
 
 LAKE = "/lake"

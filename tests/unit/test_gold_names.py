@@ -11,7 +11,7 @@ import pytest
 
 from lakehouse.core import older_gold
 from lakehouse.core.older_gold import is_older, older
-from lakehouse.rollup.table_schemas import EVERY
+from lakehouse.rollup.gold_tables import EVERY
 
 if TYPE_CHECKING:
     from lakehouse.tables import Table

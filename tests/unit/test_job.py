@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from lakehouse.cli.main import job
 from lakehouse.errors import JobFailedError
-from lakehouse.job import main
 
 
 def test_a_command_that_went_well_returns(capsys: pytest.CaptureFixture[str]) -> None:
-    main(["--version"])
+    job(["--version"])
     assert capsys.readouterr().out.startswith("jmxlake, version ")
 
 
@@ -17,7 +17,7 @@ def test_it_takes_the_arguments_of_the_process(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("sys.argv", ["jmxlake-job", "rollup", "--help"])
-    main()
+    job()
     assert "Update gold tables from bronze" in capsys.readouterr().out
 
 
@@ -27,7 +27,7 @@ def test_one_that_failed_is_an_exception_that_says_where_to_look(
     with pytest.raises(
         JobFailedError, match=r"^jmxlake rollup failed with exit code 1\. See the reason above"
     ):
-        main(["rollup", "/nowhere"])
+        job(["rollup", "/nowhere"])
     assert capsys.readouterr().err == (
         "jmxlake: /nowhere: no such folder. Use the lake that the agents write to\n"
     )
@@ -35,4 +35,4 @@ def test_one_that_failed_is_an_exception_that_says_where_to_look(
 
 def test_one_that_was_called_wrongly_is_an_exception_too() -> None:
     with pytest.raises(JobFailedError, match=r"^jmxlake without a command failed with exit code 2"):
-        main([])
+        job([])

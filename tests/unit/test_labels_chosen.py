@@ -15,8 +15,7 @@ from collector.delivery import arrow
 from lakehouse import tables
 from lakehouse.cli.main import main
 from lakehouse.core import lake as lakes
-from lakehouse.core.objective import Events, Objective
-from lakehouse.core.patterns import is_regex, matches, regexes
+from lakehouse.core.objective import Events, Objective, is_regex, matches, regexes
 from lakehouse.core.periods import Period, instant
 from lakehouse.engines.gold_reader import labels_in
 from lakehouse.engines.local_engine import LocalEngine

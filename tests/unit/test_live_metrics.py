@@ -17,7 +17,7 @@ from collector.model import Answer, Identity, Reading, Scrape, Series
 from collector.telemetry.live_metrics import Live
 from lakehouse.core.metrics import known
 from lakehouse.tables import OTHER
-from lakehouse.tables.exposed_metrics import LOST, SHOWN, live_name
+from lakehouse.tables.agent_names import LOST, SHOWN, live_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -406,7 +406,7 @@ def test_f08_one_that_meets_it_again_and_again_or_without_the_lease_fails(
 
 def test_no_spark_is_imported() -> None:
     modules = (
-        "lakehouse.engines.local_engine, lakehouse.rollup.table_schemas, lakehouse.rollup.verify"
+        "lakehouse.engines.local_engine, lakehouse.rollup.gold_tables, lakehouse.rollup.verify"
     )
     code = f"import sys, {modules}; sys.exit('pyspark' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)

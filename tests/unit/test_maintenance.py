@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from lakehouse.core import periods
-from lakehouse.core.spans import without
+from lakehouse.core.periods import without
 from lakehouse.core.subjects import Subject
 from lakehouse.errors import MaintenanceFileError
 from lakehouse.slo import report_calendar

@@ -14,9 +14,9 @@ from docs.tools import definitions
 from lakehouse import tables
 from lakehouse.core import lake as lakes, metrics
 from lakehouse.core.metrics import Definition, Trait, Traits, meanings_of, shipped_meanings
+from lakehouse.engines.gold_reader import meanings
 from lakehouse.engines.local_engine import LocalEngine
-from lakehouse.rollup.lake_catalogues import meanings
-from lakehouse.tables.source_names import role_of
+from lakehouse.tables.agent_names import role_of
 from tests.lake_builder import Batch, made
 from tests.oracle import meaning
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from lakehouse.tables.exposed_metrics import (
+from lakehouse.tables.agent_names import (
     FAMILY_KNOWN,
     LOST,
     METRIC_KNOWN,

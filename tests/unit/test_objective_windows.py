@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from lakehouse.core import periods
-from lakehouse.core.error_budget_window import ISO_WEEK, TimeWindow
+from lakehouse.core.objective import ISO_WEEK, TimeWindow
 
 WEEK = periods.week("2026-W47")  # 16 to 23 November
 CALENDAR_MONTH = TimeWindow(1, "M", dt.datetime(2026, 1, 1))  # noqa: DTZ001 - a local time

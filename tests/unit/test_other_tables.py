@@ -12,7 +12,7 @@ from lakehouse import tables
 from lakehouse.core import lake as lakes
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.errors import TableSchemaError
-from lakehouse.rollup import table_schemas
+from lakehouse.rollup import gold_tables
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,4 +23,4 @@ def test_a_table_of_another_is_named_as_no_table_of_jmxlake(tmp_path: Path):
     write_deltalake(str(tmp_path / tables.TOPICS.path), pa.table({"note": ["mine"]}))
     engine = LocalEngine(lakes.Lake(str(tmp_path)))
     with pytest.raises(TableSchemaError, match=r"not a table of jmxlake, .*column note and "):
-        table_schemas.is_outdated(engine.lake, tables.TOPICS, engine.detail(tables.TOPICS))
+        gold_tables.is_outdated(engine.lake, tables.TOPICS, engine.detail(tables.TOPICS))

@@ -20,7 +20,7 @@ from docs.tools import commands, configuration
 from lakehouse import tables
 from lakehouse.ops.views import render
 from lakehouse.report import csv_files
-from lakehouse.tables.exposed_metrics import (
+from lakehouse.tables.agent_names import (
     FAMILY_KNOWN,
     LOST,
     METRIC_KNOWN,

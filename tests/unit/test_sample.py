@@ -53,14 +53,13 @@ from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.errors import LakehouseError
 from lakehouse.report import owners
 from lakehouse.rollup.run import rollup
-from lakehouse.sample import bronze, client_series, cluster, files, incidents, values
-from lakehouse.sample.cluster import FAMILIES, GROUPS, METRICS, SOURCES, TOPICS
-from lakehouse.sample.incidents import Incident
+from lakehouse.sample import bronze, cluster, files, values
+from lakehouse.sample.cluster import FAMILIES, GROUPS, METRICS, SOURCES, TOPICS, Incident
 from lakehouse.sample.timeline import ABSENT, WINDOW_US, Series as SampleSeries, leader
 from lakehouse.sample.values import SampleValues
 from lakehouse.slo import report_calendar
 from lakehouse.slo.openslo import objective_files
-from lakehouse.tables.exposed_metrics import LOST
+from lakehouse.tables.agent_names import LOST
 from tests import lake_builder
 
 if TYPE_CHECKING:
@@ -219,7 +218,7 @@ def test_a_sample_is_weeks_and_the_days_since() -> None:
     assert not whole.is_older
     last = micros(dt.datetime(2026, 11, 2, tzinfo=dt.UTC))
     kinds = {one.kind for one in whole.incidents if 0 <= one.from_us - last < 7 * DAY_US}
-    assert kinds == set(get_args(incidents.Kind))
+    assert kinds == set(get_args(cluster.Kind))
     assert values.sampled(now, 9, 1) == (older, whole)
     assert values.sampled(now, 9, 2)[1].incidents != whole.incidents
     assert len(values.sampled(now, 3, 1)) == 1
@@ -246,9 +245,9 @@ def test_no_two_incidents_stand_in_each_others_way() -> None:
 
 def test_records_are_rounded_as_agents_round_them() -> None:
     for number in (0, 1, 7, 10_000, 123_456, 2**20, 2**20 + 1):
-        assert client_series._bucket_end(number) == consumer_lag.bucket_end(number)
-    assert set(client_series._LADDER_S) <= set(consumer_lag._STEPS_S)
-    assert set(client_series._LEFT_S) <= set(retention_headroom._STEPS_S)
+        assert values._bucket_end(number) == consumer_lag.bucket_end(number)
+    assert set(values._LADDER_S) <= set(consumer_lag._STEPS_S)
+    assert set(values._LEFT_S) <= set(retention_headroom._STEPS_S)
 
 
 def test_the_command_writes_where_no_lake_is(tmp_path: Path) -> None:
@@ -295,9 +294,9 @@ def rolled_up(
     root = tmp_path_factory.mktemp("sample") / "lake"
     start = micros(dt.datetime(2026, 11, 10, tzinfo=dt.UTC))
     until = start + request.param * DAY_US
-    every = incidents.of_weeks(1, start + 6 * DAY_US, 1)
+    every = cluster.of_weeks(1, start + 6 * DAY_US, 1)
     days = SampleValues(
-        start, until, incidents.within(every, start, until), request.param == _FIVE_DAYS
+        start, until, cluster.within(every, start, until), request.param == _FIVE_DAYS
     )
     bronze.write(root, [days])
     rollup(LocalEngine(lakes.at(str(root))), objective_files.load())
@@ -378,7 +377,7 @@ def test_gold_says_what_a_group_lost_and_what_waited(
     rolled_up: tuple[Path, SampleValues],
 ) -> None:
     root, days = rolled_up
-    lost = sum(n for p in range(3) for _, n in client_series.expired(days, "audit-archive", p))
+    lost = sum(n for p in range(3) for _, n in values.expired(days, "audit-archive", p))
     sums = "consumer_group, topic, sum(offsets_low), sum(offsets_high), sum(series_unknown_us)"
     assert _read(root, tables.LOST_OFFSETS, sums) == [("audit-archive", "audit", lost, lost, 0)]
     (behind,) = (one for one in days.incidents if one.kind == "behind")
@@ -526,7 +525,7 @@ def _offsets(script: SampleValues, source: int, at_us: int) -> Offsets:
     for group, topic in GROUPS.items():
         for state in _topics(script, at_us)[topic]:
             if state.leader == source:
-                expired = client_series.expired(script, group, state.partition)
+                expired = values.expired(script, group, state.partition)
                 commits[Commit(group, topic, state.partition)] = 0
                 lost = sum(int(amount) for at, amount in expired if at <= at_us)
                 starts[Partition(topic, state.partition)] = lost

@@ -19,7 +19,7 @@ from lakehouse.engines import delta_tables
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.errors import LeaseHeldError, OlderGoldError
 from lakehouse.rollup import lease
-from lakehouse.rollup.table_schemas import EVERY
+from lakehouse.rollup.gold_tables import EVERY
 from lakehouse.rollup.upgrade import upgrade
 from lakehouse.slo import attainment
 from lakehouse.slo.openslo import objective_files

@@ -13,8 +13,7 @@ from click.testing import CliRunner
 
 from lakehouse.cli.main import main
 from lakehouse.cli.options import named
-from lakehouse.cli.reports import weekly_config
-from lakehouse.cli.reports.weekly import weekly
+from lakehouse.cli.reports.weekly import settings_in, weekly
 from lakehouse.errors import ConfigFileError
 from lakehouse.report.send import settings
 from lakehouse.report.send.settings import Settings
@@ -63,7 +62,7 @@ def test_each_example_is_valid(tmp_path: Path, key: str) -> None:
     text = text.replace("/etc/jmxlake/objectives", str(tmp_path))  # it has to exist
     found = context_of(tmp_path, text)
     if key == "send":
-        sent = weekly_config.settings_in(found)
+        sent = settings_in(found)
         assert isinstance(sent, Settings)
         assert sent.mail is not None
         assert sent.webhook is not None
@@ -164,7 +163,7 @@ def test_files_of_the_page_are_valid(tmp_path: Path) -> None:
     assert loaded.link == "https://reports.example.org/kafka/{week}.html"
     found = context_of(tmp_path, job)
     assert found.params["owners_file"] == Path("/etc/jmxlake/owners.yaml")
-    sent = weekly_config.settings_in(found)
+    sent = settings_in(found)
     assert sent is not None
     assert sent.webhook is not None
     assert sent.webhook.format == "teams"

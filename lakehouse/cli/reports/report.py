@@ -1,8 +1,11 @@
-"""``jmxlake report``, and the options and outputs that ``weekly`` shares."""
+"""``jmxlake report``, ``summary`` and ``explain``; options and outputs that ``weekly`` shares."""
 
-from collections.abc import Iterator, Mapping
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import quote
 
 import click
 
@@ -10,21 +13,23 @@ from lakehouse.cli import options
 from lakehouse.cli.options import LakeOptions, file_stem, named, write_file
 from lakehouse.cli.phases import phase
 from lakehouse.cli.reports.statement_options import CALENDAR, PERIOD, StatementOptions
-from lakehouse.core import periods
+from lakehouse.core import display, periods
 from lakehouse.core.display import line
 from lakehouse.core.periods import Period
 from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import clusters
+from lakehouse.explain.story import explain as build_story
+from lakehouse.explain.terminal import view
 from lakehouse.report import owners
 from lakehouse.report.csv_files import files
 from lakehouse.report.facts import build, report_json
 from lakehouse.report.facts.by_owner import Facts, add_owners, of_team
 from lakehouse.report.facts.report_record import with_answers
-from lakehouse.report.page import pdf
-from lakehouse.report.page.page import render
+from lakehouse.report.page import page, pdf
 from lakehouse.report.summary import lines
 from lakehouse.report.summary.lines import summary_text
 from lakehouse.report.summary.summarize import summarize
+from lakehouse.report.summary.texts import words
 
 _LAKE_ONLY: Final = (
     "gold", "objectives_folder", "week", "start", "end", "maintenance", "corrections", "cluster",
@@ -118,7 +123,7 @@ class ReportOutputs:
         html = ""
         if html_file or pdf_file:
             with phase("HTML"):
-                html = render(facts)
+                html = page.render(facts)
         if html_file is not None:
             write_file(html_file, html.encode())
         if pdf_file is not None:
@@ -142,8 +147,8 @@ def _write_cluster(facts: Facts, folder: Path, *, with_page: bool) -> None:
     if with_page:
         file = file.with_suffix(".html")
         with phase(f"HTML of {line(facts['cluster'])}"):
-            page = render(facts)
-        write_file(file, page.encode())
+            html = page.render(facts)
+        write_file(file, html.encode())
     click.echo(f"{file}  {lines.headline(summarize(facts))}")
 
 
@@ -185,3 +190,89 @@ def _saved_facts(file: str) -> Facts:
         periods.time_zone(zone)
         facts |= {"time_zone": zone}
     return facts if floor is None else with_answers(facts | {"min_coverage_percent": floor})
+
+
+@click.command
+@click.argument(
+    "reports", metavar="REPORT.json...", nargs=-1, required=True, type=click.Path(path_type=Path)
+)
+@click.option("--html", "html_file", type=options.FILE, help="HTML output file.")
+@click.option(
+    "--pages", type=options.FOLDER,
+    help="Output folder for the linked HTML page of each cluster.",
+)  # fmt: skip
+@click.option(
+    "--json", "json_file", type=options.FILE_OR_STDOUT,
+    help="JSON output file. Use - for stdout.",
+)  # fmt: skip
+def summary(
+    reports: tuple[Path, ...], html_file: Path | None, pages: Path | None, json_file: Path | None
+) -> None:
+    """Summarize several clusters on one page.
+
+    REPORT.json is the report of one cluster, written by jmxlake report --json.
+    """
+    facts = [report_json.load(file) for file in reports]
+    _check_distinct(reports, facts)
+    found = page.clusters(facts)
+    links: dict[str, str] = {}
+    if pages is not None:
+        for of_cluster in facts:
+            name = str(of_cluster["cluster"])
+            file = pages / f"{file_stem(name)}.html"
+            write_file(file, page.render(of_cluster).encode())
+            if html_file is not None:
+                links[name] = quote(os.path.relpath(file, html_file.parent).replace(os.sep, "/"))
+    if html_file is not None:
+        write_file(html_file, page.clusters_page(found, links).encode())
+    if json_file is not None:
+        write_file(json_file, report_json.text(page.clusters_json(found)).encode())
+    if json_file is None or str(json_file) != "-":
+        for cluster in found:
+            word = words(f"status.{cluster.status}")
+            text = f"{word:9}  {cluster.report.cluster.text}  {lines.headline(cluster.report)}"
+            click.echo(display.untied(text))
+
+
+def _check_distinct(reports: Sequence[Path], facts: Sequence[Facts]) -> None:
+    first_files: dict[str, Path] = {}
+    for file, of_cluster in zip(reports, facts, strict=True):
+        first = first_files.setdefault(json.dumps(of_cluster["cluster"]), file)
+        if first is not file:
+            raise click.UsageError(f"{first} and {file} are reports of the same cluster")
+
+
+@click.command
+@options.lake_options()
+@click.argument("subject")
+@PERIOD
+@CALENDAR
+@click.option(
+    "--time-zone", metavar="ZONE",
+    help="Time zone of the output, such as Europe/Berlin. Default: UTC.",
+)  # fmt: skip
+@options.CLUSTER
+@options.OWNERS
+@options.MIN_COVERAGE
+@options.AS_JSON
+def explain(lake: LakeOptions, subject: str, *, as_json: bool, **given: Any) -> None:
+    """Show a week of one topic, client, group or broker.
+
+    It shows events, incidents and gaps in time order. SUBJECT is a name such as orders, orders/3,
+    alice/billing, client:billing, group:nightly or broker-1. The prefixes topic:, client:, user:,
+    group: and broker: specify its type.
+
+    Default: the week of the weekly report, or the last week with data of the subject.
+    """
+    asked = StatementOptions(lake, given)
+    file = given["owners_file"]
+    owned = owners.NO_OWNERS if file is None else owners.load(file)
+    engine = lake.engine()
+    with phase("timeline"):
+        asked.check(engine)
+        story = build_story(
+            engine, asked.objectives, subject, asked.given, calendar=asked.calendar,
+            cluster=asked.cluster, min_coverage=asked.min_coverage, owners=owned,
+        )  # fmt: skip
+    # ASCII, because some other characters control a terminal.
+    click.echo(json.dumps(story, indent=1) if as_json else view(story), nl=as_json)

@@ -17,9 +17,6 @@ from lakehouse.engines.gold_reader import last_week, subjects, window_of
 from lakehouse.errors import MaintenanceFileError
 from lakehouse.slo import attainment, report_calendar
 from lakehouse.slo.report_calendar import (
-    Calendar,
-    check_corrections,
-    load_corrections,
     parse_business_hours,
 )
 from lakehouse.slo.sla_statement import Statement
@@ -70,16 +67,16 @@ class StatementOptions:
             report_calendar.load_maintenance(given["maintenance"]) if given["maintenance"] else ()
         )
         file = given["corrections"]
-        corrected, faults = load_corrections(file) if file else ((), [])
+        corrected, faults = report_calendar.load_corrections(file) if file else ((), [])
         _refuse(faults)
-        self.calendar = Calendar(zone, business, planned, corrected)
+        self.calendar = report_calendar.Calendar(zone, business, planned, corrected)
         self.cluster: str | None = given.get("cluster")
         floor = given.get("min_coverage")
         self.min_coverage: float = FLOOR_PERCENT if floor is None else floor
 
     def period(self, engine: Engine) -> Period:
         """Return the period of the options. Default: the last complete week."""
-        return self.given or last_week(engine, attainment.now_us(), self._zone)
+        return self.given or last_week(engine, periods.now_us(), self._zone)
 
     def check(self, engine: Engine) -> None:
         """Check that corrections refer to existing objectives and subjects.
@@ -88,8 +85,8 @@ class StatementOptions:
             MaintenanceFileError: Some do not. Each of them is printed.
         """
         if corrected := self.calendar.corrections:
-            known, now_us = subjects(engine), attainment.now_us()
-            faults = check_corrections(corrected, self.objectives, known, now_us)
+            known, now_us = subjects(engine), periods.now_us()
+            faults = report_calendar.check_corrections(corrected, self.objectives, known, now_us)
             _refuse(list(faults))
 
     def publish(
@@ -104,7 +101,7 @@ class StatementOptions:
             own_windows=period.grain == periods.WEEK, burns=burns, maintenance=planned,
             corrections=corrected, window_seconds=seconds,
         )  # fmt: skip
-        statements = attainment.read(engine, wanted, period, attainment.now_us(), options=how)
+        statements = attainment.read(engine, wanted, period, periods.now_us(), options=how)
         again: list[Statement] = []
         zone = self.calendar.time_zone
         fresh = attainment.publish(engine, statements, period, again, zone)

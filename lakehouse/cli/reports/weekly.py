@@ -1,21 +1,325 @@
-"""``jmxlake weekly``: rollup, slo publish, report and send in one command."""
+"""``jmxlake weekly``: rollup, slo publish, report and send in one command. ``jmxlake send``.
 
+``--config`` reads every option of weekly from one YAML file. Keys and types come from the options
+of the command, which declare them once. The command line overrides the file.
+"""
+
+import datetime as dt
+import json
+import textwrap
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Final, Literal
 
 import click
+import msgspec
+from msgspec import Meta
+from msgspec.structs import replace
 
 from lakehouse.cli import options
-from lakehouse.cli.options import LakeOptions, kept_in, log
+from lakehouse.cli.options import FILE, TEAM, LakeOptions, kept_in, log, named
 from lakehouse.cli.phases import phase
 from lakehouse.cli.reports.report import OPTIONS, ReportOutputs, facts_of
-from lakehouse.cli.reports.send import LINK, send_report, with_link
 from lakehouse.cli.reports.statement_options import StatementOptions, count_line
-from lakehouse.cli.reports.weekly_config import CONFIG, PRINT_CONFIG, settings_in
 from lakehouse.cli.rollup import TIDY, WINDOW, outcome_lines, roll_up
-from lakehouse.errors import LakehouseError
-from lakehouse.report.send.settings import load
+from lakehouse.errors import ConfigFileError, LakehouseError, SendError
+from lakehouse.report.facts import report_json
+from lakehouse.report.facts.by_owner import of_team
+from lakehouse.report.page import pdf
+from lakehouse.report.page.page import render
+from lakehouse.report.send import chats
+from lakehouse.report.send.chats import post
+from lakehouse.report.send.mail import File, deliver, file_name, letter
+from lakehouse.report.send.settings import Line, Mail, Settings, Webhook, link_of, load, sections
+from lakehouse.report.summary.model import Summary
+from lakehouse.report.summary.summarize import summarize
 from lakehouse.rollup.plan import Wanted
+from lakehouse.tables.strict_files import UnreadableFileError
+from lakehouse.tables.strict_yaml import load_file
+from lakehouse.tables.typed_settings import WrongSettingError, convert, wording
+
+LINK: Final = click.option(
+    "--link", metavar="URL",
+    help="URL of the HTML report (https) for a button in messages, with {week} and {cluster} as "
+    "placeholders. Default: link of the settings.",
+)  # fmt: skip
+_MESSAGES: Final = {"slack": chats.slack_message, "teams": chats.teams_message}
+
+
+@click.command
+@click.argument("facts_file", metavar="REPORT.json", type=click.Path(path_type=Path))
+@click.option(
+    "--settings", "settings_file", required=True, type=FILE,
+    help="File with recipients and servers (YAML). See docs/send.md.",
+)  # fmt: skip
+@TEAM
+@LINK
+@click.option(
+    "--to", multiple=True, metavar="ADDRESS",
+    help="Recipient. Overrides the recipients in the settings. Repeatable.",
+)  # fmt: skip
+@click.option(
+    "--only", type=click.Choice(["mail", "webhook"]), help="Send through this channel only."
+)
+@click.option("--dry-run", is_flag=True, help="Print the messages without sending them.")
+def send(
+    facts_file: Path, settings_file: Path, team: str | None, link: str | None,
+    to: tuple[str, ...], only: str | None, *, dry_run: bool,
+) -> None:  # fmt: skip
+    """Send a saved report by mail or to a chat.
+
+    REPORT.json is the output of jmxlake report --json. It exits with 1 if a channel failed; it
+    still tries the other channel.
+    """
+    loaded = with_link(load(settings_file), link)
+    facts = report_json.load(facts_file)
+    facts = facts if team is None else of_team(facts, team)
+    if to and loaded.mail is not None:
+        loaded = replace(loaded, mail=replace(loaded.mail, to=to))
+    if not send_report(facts, loaded, only, dry_run=dry_run):
+        raise SendError(f"{settings_file}: settings for {only} are missing. Add them")
+
+
+def with_link(settings: Settings, link: str | None) -> Settings:
+    """Return the settings with another link. None: keep their link.
+
+    Raises:
+        SendError: The link is not an https URL.
+    """
+    return settings if link is None else replace(settings, link=link_of(link))
+
+
+def send_report(
+    facts: dict[str, Any], settings: Settings, only: str | None = None, *, dry_run: bool = False
+) -> bool:
+    """Send a report by mail and webhook; return True if the settings have one of them.
+
+    Raises:
+        SendError: A channel failed. The other channel was still tried.
+    """
+    mail = settings.mail if only != "webhook" else None
+    webhook = settings.webhook if only != "mail" else None
+    link = None if settings.link is None else named(settings.link, facts)
+    summary = summarize(facts)
+    errors: list[str] = []
+    if mail is not None:
+        with kept_in(errors):
+            _mail(facts, summary, mail, link, dry_run=dry_run)
+    if webhook is not None:
+        with kept_in(errors):
+            _post(summary, webhook, link, dry_run=dry_run)
+    if errors:
+        raise SendError("; ".join(errors))
+    return mail is not None or webhook is not None
+
+
+def _mail(
+    facts: dict[str, Any], summary: Summary, mail: Mail, link: str | None, *, dry_run: bool
+) -> None:
+    version = str(facts.get("jmxlake") or "")
+    now = dt.datetime.now(dt.UTC)
+    message = letter(summary, _files(facts, mail), mail, now, link=link, version=version)
+    how = f"mail to {', '.join(message.to)} through {mail.host}:{mail.port} ({mail.security})"
+    if dry_run:
+        log(f"would send {how}")
+        click.echo(message.content)
+        return
+    refused = deliver(message, mail)
+    if refused:
+        # Not an error, because another call would send it to the other recipients twice.
+        log(f"mail: {mail.host}:{mail.port} accepted it, but refused {refused}")
+    click.echo(f"sent {how}")
+
+
+def _files(facts: dict[str, Any], mail: Mail) -> list[File]:
+    # A missing browser must fail before the HTML report is rendered.
+    browser = pdf.browser() if "pdf" in mail.attach else ""
+    html = render(facts) if {"html", "pdf"} & set(mail.attach) else ""
+    contents: dict[str, Callable[[], tuple[str, bytes]]] = {
+        "html": lambda: ("text/html", html.encode()),
+        "pdf": lambda: ("application/pdf", pdf.printed(html, browser)),
+        "json": lambda: ("application/json", report_json.text(facts).encode()),
+    }
+    return [File(file_name(facts, kind), *contents[kind]()) for kind in mail.attach]
+
+
+def _post(summary: Summary, webhook: Webhook, link: str | None, *, dry_run: bool) -> None:
+    message, place = _MESSAGES[webhook.format](summary, link), webhook.url.place
+    if dry_run:
+        log(f"would post to the address in {place}")
+        click.echo(json.dumps(message, indent=1, ensure_ascii=False))
+        return
+    post(message, webhook)
+    click.echo(f"posted to the address in {place}")
+
+
+SEND: Final = "send"
+"""Key of the settings of docs/send.md, or of the name of a file with them."""
+
+_META: Final = "jmxlake.send"
+_NOT_OPTIONS: Final = frozenset({"config", "print_config", "help"})
+_SHARE: Final = Annotated[float, Meta(ge=0, le=100, extra=wording("a number from 0 to 100"))]
+_WIDTH: Final = 100
+
+_EXAMPLES: Final = {
+    "lake": "s3://bucket/kafka",
+    "gold": "main.kafka_gold",
+    "gold_root": "s3://bucket/kafka/gold",
+    "objectives": "/etc/jmxlake/objectives",
+    "options_file": "/etc/jmxlake/storage.yaml",
+    "week": "2026-W47",
+    "from": '"2026-11-16T00:00:00Z"',
+    "to": '"2026-11-23T00:00:00Z"',
+    "maintenance": "/etc/jmxlake/maintenance.yaml",
+    "corrections": "/etc/jmxlake/corrections.yaml",
+    "cluster": "MkU3OEVBNTcwNTJENDM2Qg",
+    "time_zone": "Europe/Berlin",
+    "business_hours": "Mon-Fri 08:00-18:00",
+    "html": "/var/lib/jmxlake/reports/{week}.html",
+    "pdf": "/var/lib/jmxlake/reports/{week}.pdf",
+    "json": "/var/lib/jmxlake/reports/{week}.json",
+    "csv": "/var/lib/jmxlake/reports/{week}",
+    "owners": "/etc/jmxlake/owners.yaml",
+    "team": "payments",
+    "min_coverage": "50",
+    "every_cluster": "/var/lib/jmxlake/reports/{week}",
+    "link": "https://reports.example.org/kafka/{week}.html",
+    "engine": "local",
+    "window": "5m",
+    "tidy": "daily",
+}
+"""A valid value for each key."""
+
+_SEND_EXAMPLE: Final = """\
+# Mail and chat messages. Do not write secrets here; name a file or an environment variable.
+# send:
+#   mail:
+#     host: smtp.example.org
+#     from: Kafka reports <reports@example.org>
+#     to: [platform@example.org]
+#     username: reports
+#     password_file: /etc/jmxlake/smtp-password  # or password_variable: SMTP_PASSWORD
+#     attach: [html, pdf]
+#   webhook:
+#     format: slack  # or teams
+#     url_file: /etc/jmxlake/webhook-url  # or url_variable: WEBHOOK_URL
+"""
+
+
+def _load(context: click.Context, _: click.Parameter, file: Path | None) -> None:
+    if file is None:
+        return
+    options = _options(context.command)
+    try:
+        given = _typed(load_file(file), options)
+    except UnreadableFileError as error:
+        raise ConfigFileError(error.advised("use a file with options")) from None
+    except WrongSettingError as error:
+        raise ConfigFileError(f"{file}: {error}. See jmxlake weekly --print-config") from None
+    sent = given.pop(SEND, None)
+    if isinstance(sent, Settings):
+        context.meta[_META] = sent
+    elif sent is not None:
+        given[SEND] = sent
+    for key, value in given.items():
+        try:
+            options[key].type_cast_value(context, str(value))
+        except (click.BadParameter, LakehouseError) as error:
+            reason = getattr(error, "message", error)
+            raise ConfigFileError(f"{file}: {key}: {reason}") from None
+    context.default_map = {f"{options[key].name}": str(value) for key, value in given.items()}
+
+
+def _print(context: click.Context, _: click.Parameter, is_wanted: bool) -> None:  # noqa: FBT001
+    if is_wanted and not context.resilient_parsing:
+        click.echo(example(context.command), nl=False)
+        context.exit()
+
+
+CONFIG: Final = click.option(
+    "--config", type=FILE, is_eager=True, expose_value=False, callback=_load, metavar="FILE",
+    help="File with options of this command (YAML). The command line overrides it.",
+)  # fmt: skip
+PRINT_CONFIG: Final = click.option(
+    "--print-config", is_flag=True, is_eager=True, expose_value=False, callback=_print,
+    help="Print a file for --config with all options and exit.",
+)  # fmt: skip
+
+
+def settings_in(context: click.Context) -> Settings | None:
+    """Return the ``send`` settings in the file of ``--config``; None if they are missing."""
+    found: Settings | None = context.meta.get(_META)
+    return found
+
+
+def example(command: click.Command) -> str:
+    """Return a valid file with every option of a command, commented out except LAKE."""
+    return "\n".join(_example(command)) + "\n"
+
+
+def _example(command: click.Command) -> Iterator[str]:
+    yield "# Options of jmxlake weekly: jmxlake weekly --config FILE"
+    for key, option in _options(command).items():
+        yield ""
+        if key == SEND:
+            yield _SEND_EXAMPLE.rstrip("\n")
+            continue
+        yield from textwrap.wrap(_help(option), _WIDTH, initial_indent="# ", subsequent_indent="# ")
+        yield f"{'' if key == 'lake' else '# '}{key}: {_EXAMPLES[key]}"
+
+
+def _help(option: click.Parameter) -> str:
+    if isinstance(option, click.Option):
+        default = f" Default: {option.default}." if option.show_default else ""
+        return f"{option.help}{default}"
+    return "The lake: a folder, a URL, or a schema of a Spark catalog. Required."
+
+
+def _options(command: click.Command) -> dict[str, click.Parameter]:
+    """Return the options by their keys, in the order of the command's help."""
+    found = {_key(option): option for option in command.params}
+    return {key: one for key, one in found.items() if key not in _NOT_OPTIONS}
+
+
+def _key(option: click.Parameter) -> str:
+    name = option.opts[0].removeprefix("--").replace("-", "_")
+    return name if isinstance(option, click.Option) else "lake"
+
+
+def _typed(document: Any, options: Mapping[str, click.Parameter]) -> dict[str, Any]:
+    """Return the options in a file, converted to their types.
+
+    Raises:
+        WrongSettingError: A key is unknown, or a value has the wrong type.
+    """
+    if not isinstance(document, dict):
+        raise WrongSettingError("", "expected options, such as lake: /srv/lake")
+    given = {key: value for key, value in document.items() if value is not None}
+    if isinstance(given.get(SEND), dict):
+        try:
+            given[SEND] = sections(given[SEND])
+        except WrongSettingError as error:
+            raise WrongSettingError(f"{SEND}.{error.key}".rstrip("."), error.problem) from None
+    kind = msgspec.defstruct(
+        "Weekly",
+        [(option.name or key, _type(key, option) | None, None) for key, option in options.items()],
+        rename={option.name or key: key for key, option in options.items()},
+        forbid_unknown_fields=True,
+    )
+    found = convert(given, kind)
+    return {
+        key: value
+        for key, option in options.items()
+        if (value := getattr(found, option.name or key)) is not None
+    }
+
+
+def _type(key: str, option: click.Parameter) -> Any:
+    if key == SEND:
+        return Settings | Line
+    if isinstance(option.type, click.Choice):
+        return Literal[tuple(option.type.choices)]
+    return _SHARE if key == "min_coverage" else Line
 
 
 @click.command

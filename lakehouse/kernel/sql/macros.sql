@@ -32,7 +32,7 @@ CREATE MACRO breaks(op, threshold, value) AS CASE op WHEN 'lte' THEN value > thr
 -- Time before the window counts once. It does not count if a value was above zero at the start of the window,
 -- because the previous window has that time.
 CREATE MACRO unless_open(opens, spill) AS CASE WHEN opens THEN 0 ELSE coalesce(spill, 0) END;
--- The role in a source's name. The agent creates these names (lakehouse/tables/source_names.py).
+-- The role in a source's name. The agent creates these names (lakehouse/tables/agent_names.py).
 CREATE MACRO role_of(source) AS split_part(source, '-', 1);
 -- Sources that report partitions and groups: brokers, and a cluster that is read as a whole.
 CREATE MACRO reports_partitions(source) AS role_of(source) IN ('broker', 'cluster');

@@ -8,18 +8,12 @@ from typing import Final
 
 from deltalake import DeltaTable
 
-from lakehouse import tables
+from lakehouse import errors, tables
 from lakehouse.core.delta_rs import Location
 from lakehouse.core.table_notes import Noted
-from lakehouse.errors import (
-    LakehouseError,
-    MissingFilesError,
-    OlderGoldError,
-    TableNotFoundError,
-)
-from lakehouse.ops.doctor import agent_records, agents, clocks, rollup, sources, table_health
+from lakehouse.ops.doctor import agent_records, agents, sources, table_health
 from lakehouse.ops.doctor.finding import ORDER, Finding, finding
-from lakehouse.ops.maintain import rollup_position, table_state as states
+from lakehouse.ops.maintain import table_state as states
 from lakehouse.tables import Table
 
 _LEAST_COMMITS: Final = 200
@@ -89,11 +83,11 @@ class Diagnosis:
     def _unknown_on_error(self, table: Table) -> Iterator[None]:
         try:
             yield
-        except TableNotFoundError:
+        except errors.TableNotFoundError:
             self._add([table_health.missing(table)])
-        except MissingFilesError:
+        except errors.MissingFilesError:
             self._add(table_health.files_gone(table, self._open(table)))
-        except LakehouseError as error:
+        except errors.LakehouseError as error:
             self._add([finding("unknown", table.path, str(error))])
 
     def _add(self, findings: Iterable[Finding]) -> None:
@@ -129,8 +123,8 @@ class Diagnosis:
 
     def _unknown_position(self, table: Table, delta: DeltaTable) -> str | None:
         try:
-            position = rollup_position.by_progress(self.location)(table, delta)
-        except LakehouseError as error:
+            position = states.by_progress(self.location)(table, delta)
+        except errors.LakehouseError as error:
             return str(error)
         return position if isinstance(position, str) else None
 
@@ -146,7 +140,7 @@ class Diagnosis:
         self._check_doubles(scrapes)
         self._add(sources.gaps(agent_records.gaps(scrapes, self.since), failures, self.days))
         self._add(sources.capped(reported))
-        self._add(clocks.future(reported, self.now))
+        self._add(agents.future(reported, self.now))
         self._add(agents.cluster_versions(reported))
         self._check_traits(reported)
         self._check_agents(reported)
@@ -157,7 +151,7 @@ class Diagnosis:
         with self._unknown_on_error(tables.METRIC_TRAITS):
             try:
                 definitions, traits = map(self._open, tables.CATALOGUES)
-            except TableNotFoundError:  # older agents do not create them
+            except errors.TableNotFoundError:  # older agents do not create them
                 return
             self._add(agents.traits(agent_records.metric_traits(definitions, traits, in_use)))
 
@@ -186,15 +180,15 @@ class Diagnosis:
             agent for agent in self.agents if agent.reported_until and agent.reported_until >= since
         ]
         self._add(agents.versions(working, self.version))
-        self._add(clocks.differing(clocks.skews(commits), len(versions), known))
+        self._add(agents.differing(agents.skews(commits), len(versions), known))
 
     def _check_gold(self, reported: list[agent_records.FamilyRecord]) -> None:
         if self._is_older():
             self._add([_OLDER_GOLD])
             return
         with self._unknown_on_error(tables.PROGRESS):
-            backlog = rollup.load_backlog(self.location, self._open(tables.RUNS), self.since)
-            self._add(rollup.behind(backlog, self.now, self.days))
+            backlog = table_health.load_backlog(self.location, self._open(tables.RUNS), self.since)
+            self._add(table_health.behind(backlog, self.now, self.days))
         if self._has_gold():
             self._check_gold_tables(reported)
 
@@ -203,16 +197,16 @@ class Diagnosis:
         for table in _OF_GOLD:
             try:
                 self._open(table)
-            except OlderGoldError:
+            except errors.OlderGoldError:
                 return True
-            except LakehouseError:
+            except errors.LakehouseError:
                 continue
         return False
 
     def _has_gold(self) -> bool:
         """Return True if a rollup has written gold, even if gold/progress is lost."""
         for table in _OF_GOLD:
-            with suppress(LakehouseError):
+            with suppress(errors.LakehouseError):
                 self._open(table)
                 return True
         return False
@@ -220,7 +214,7 @@ class Diagnosis:
     def _check_gold_tables(self, reported: list[agent_records.FamilyRecord]) -> None:
         noted: Mapping[str, Noted] = {}
         with self._unknown_on_error(tables.PROGRESS):
-            noted = rollup.known_tables(self.location)
+            noted = table_health.known_tables(self.location)
         for table in tables.GOLD:
             with self._unknown_on_error(table):
                 delta = self._open(table)
@@ -229,15 +223,15 @@ class Diagnosis:
                 self._add(table_health.replaced(table, delta, noted))
                 self._add(table_health.incomplete(table, delta))
         for table in tables.ROLLUP_STATE:
-            with suppress(LakehouseError):  # rollups create them when they need them
+            with suppress(errors.LakehouseError):  # rollups create them when they need them
                 self._add(table_health.unknown_columns(table, self._open(table)))
                 self._add(table_health.files_gone(table, self._open(table)))
         with self._unknown_on_error(tables.REJECTED):
-            dates = rollup.rejected_dates(self._open(tables.PROGRESS), self.since)
-            found = rollup.rejected(self._open(tables.REJECTED), dates, self.since, self.days)
+            dates = table_health.rejected_dates(self._open(tables.PROGRESS), self.since)
+            found = table_health.rejected(self._open(tables.REJECTED), dates, self.since, self.days)
             self._add(found)
         with self._unknown_on_error(tables.SUBJECTS):
-            known = rollup.known_sources(self._open(tables.SUBJECTS))
+            known = table_health.known_sources(self._open(tables.SUBJECTS))
             within = dt.timedelta(days=self.days)
             self._add(sources.unwatched(known, reported, self.now, within))
 

@@ -26,7 +26,7 @@ from lakehouse.ops.doctor.finding import (
     when,
     why,
 )
-from lakehouse.tables.source_names import role_of
+from lakehouse.tables.agent_names import role_of
 
 # Restarts and elections cause gaps of seconds every day.
 _LONG: Final = dt.timedelta(minutes=10)

@@ -14,7 +14,7 @@ from lakehouse.errors import ForeignEngineError, LakehouseError, TableSchemaErro
 from lakehouse.ops.maintain import table_state as states
 from lakehouse.ops.maintain.actions import Executor
 from lakehouse.ops.maintain.plan import Action, Checkpoint, Plan, day_of, plan
-from lakehouse.ops.maintain.rollup_position import ReadPositions
+from lakehouse.ops.maintain.table_state import ReadPositions
 from lakehouse.tables import BRONZE, Table
 
 REFUSED: Final = (ForeignEngineError, TableSchemaError)

@@ -1,19 +1,21 @@
-"""State of a bronze table: its schema, log, live files and maintenance state.
+"""State of a bronze table: schema, log, live files, maintenance, and the position of the rollup.
 
 Maintenance stores its state in the table, as app transactions. Every checkpoint contains them, they
-survive the expiry of the log, and they do not require other storage.
+survive the expiry of the log, and they do not require other storage. It must not remove commits
+that the rollup has not read. The rollup's position is in gold/progress, or an operator names it.
 """
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 from deltalake import DeltaTable, Field
+from deltalake.exceptions import DeltaError
 
 from lakehouse import tables
 from lakehouse.core import display
-from lakehouse.core.delta_rs import Location, delta_errors, url_of
+from lakehouse.core.delta_rs import Location, delta_errors, newest_progress, url_of
 from lakehouse.core.periods import instant
 from lakehouse.errors import ForeignEngineError, MaintenanceError, TableSchemaError
 from lakehouse.tables.table import delta_type
@@ -229,3 +231,51 @@ def _files(delta: DeltaTable, *, dated: bool) -> tuple[DataFile, ...]:
     sizes, written, *dates = (actions.column(name).to_pylist() for name in names)
     of_files = zip(dates[0] if dates else [None] * len(sizes), sizes, written, strict=True)
     return tuple(DataFile(day, size, instant(at * 1000)) for day, size, at in of_files)
+
+
+# The rollup does not read events, and a report reads all events.
+_COLUMNS: Final = {name: f"{name}_version" for name in ("runs", "scrapes", "members")}
+
+
+ReadPositions = Callable[[tables.Table, DeltaTable], ReadPosition | str]
+"""Returns the position of the rollup in a table, or why it is unknown."""
+
+
+def by_progress(location: Location) -> ReadPositions:
+    """Return read positions from the newest row of gold/progress.
+
+    Raises:
+        MaintenanceError: gold/progress is unreadable.
+    """
+    url = location.url(tables.PROGRESS)
+    progress = newest_progress(location, *_COLUMNS.values())
+    if progress is None:
+        return lambda _table, _delta: f"no rollup has been recorded in {url}"
+
+    def position(table: tables.Table, delta: DeltaTable) -> ReadPosition | str:
+        newest = delta.version()
+        version: int = progress[_COLUMNS[table.name]] if table.name in _COLUMNS else newest
+        if version > newest:
+            return f"{url} has read version {version}, but the newest version is {newest}"
+        return ReadPosition(version)
+
+    return position
+
+
+def by_date(location: Location, until: dt.date | None) -> ReadPositions:
+    """Return read positions for commits before a date (UTC); None: no commit was read."""
+    if until is None:
+        return lambda _table, _delta: "--gold none without --read-until DATE"
+    start = dt.datetime.combine(until, dt.time(), dt.UTC)
+
+    def position(table: tables.Table, _: DeltaTable) -> ReadPosition | str:
+        older = location.open(table)
+        with suppress(DeltaError):
+            older.load_as_version(start - dt.timedelta(milliseconds=1))
+            # If every commit is newer, delta-rs loads the oldest.
+            oldest = commits(older, older.version())
+            if oldest and oldest[0].at < start:
+                return ReadPosition(older.version())
+        return f"no commit is older than {until}"
+
+    return position

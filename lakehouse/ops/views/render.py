@@ -11,7 +11,7 @@ from lakehouse import tables
 from lakehouse.core.metrics import WATCHED_OF, shipped_meanings
 from lakehouse.core.observed_share import FLOOR_PERCENT, WHOLE_PERCENT
 from lakehouse.gold import events, incidents
-from lakehouse.tables.source_names import has_role
+from lakehouse.tables.agent_names import has_role
 from lakehouse.tables.table import identifier, spark_text, standard_text
 
 _VIEW: Final = re.compile(r"(?ms)^-- VIEW (\w+)\n((?:-- [^\n]*\n)+)(.+?)(?=^-- VIEW |\Z)")

@@ -15,16 +15,14 @@ from typing import Any, Final, Self
 from lakehouse import tables
 from lakehouse.core.metrics import Meanings, jvm_families
 from lakehouse.core.objective import Objective
-from lakehouse.core.periods import FIRST, HOUR_US, LAST, Period, instant, micros
-from lakehouse.core.spans import overlap
+from lakehouse.core.periods import FIRST, HOUR_US, LAST, Period, instant, micros, overlap
 from lakehouse.core.subjects import Subject, expected_us, with_ends
 from lakehouse.engines import gold_reader
 from lakehouse.engines.engine import Engine, ask
-from lakehouse.engines.gold_reader import GoldRows, Row, before_window, is_same, summed
+from lakehouse.engines.gold_reader import GoldRows, Row, before_window, is_same, meanings, summed
 from lakehouse.engines.relation import Relation, is_one_of, select
 from lakehouse.errors import PeriodError, TableNotFoundError
-from lakehouse.rollup.completeness import Incomplete, incomplete
-from lakehouse.rollup.lake_catalogues import meanings
+from lakehouse.rollup.gold_tables import Incomplete, incomplete
 from lakehouse.slo import attainment
 from lakehouse.slo.counters.uncounted import UncountedTime
 from lakehouse.slo.sla_statement import Statement

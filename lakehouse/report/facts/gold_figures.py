@@ -20,8 +20,7 @@ from typing import Any, ClassVar, Final, NamedTuple, TypeVar
 
 from lakehouse import tables
 from lakehouse.core.metrics import families
-from lakehouse.core.periods import HOUR_US
-from lakehouse.core.spans import Span, length, without
+from lakehouse.core.periods import HOUR_US, Span, length, without
 from lakehouse.engines import gold_reader
 from lakehouse.engines.gold_reader import Row
 from lakehouse.engines.relation import is_one_of
@@ -29,7 +28,7 @@ from lakehouse.report.facts.fields import NONE, Bounds, Known, Metrics, fields_o
 from lakehouse.report.facts.gold import Gold, Sums, by_subject
 from lakehouse.slo import attainment
 from lakehouse.slo.counters.uncounted import Uncounted
-from lakehouse.tables.source_names import role_of
+from lakehouse.tables.agent_names import role_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from markupsafe import Markup, escape
 
 from lakehouse.core import display, periods
-from lakehouse.core.spans import Span, overlap, union
+from lakehouse.core.periods import Span, overlap, union
 from lakehouse.report.summary.model import Event, Week
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, NamedTuple
 from markupsafe import Markup
 
 from lakehouse.core import display, periods
-from lakehouse.core.spans import Span, overlap, union
+from lakehouse.core.periods import Span, overlap, union
 from lakehouse.report.figures import Facts, Row, length, moment, span_of
 from lakehouse.report.page.svg import (
     Axis,

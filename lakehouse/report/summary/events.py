@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from lakehouse.core import display
-from lakehouse.core.spans import Span
+from lakehouse.core.periods import Span
 from lakehouse.report import figures
 from lakehouse.report.facts.by_owner import is_of_brokers
 from lakehouse.report.facts.objectives.statement_rows import Status

@@ -7,7 +7,7 @@ since 1970 (UTC). Shares of an error budget are fractions: 1.0 is the whole budg
 
 from typing import Literal, NamedTuple
 
-from lakehouse.core.spans import Span
+from lakehouse.core.periods import Span
 from lakehouse.report.facts.objectives.statement_rows import Status
 from lakehouse.report.figures import Name
 

@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple, cast
 
 from lakehouse.core import display
-from lakehouse.core.periods import DAY_US
-from lakehouse.core.spans import Span
+from lakehouse.core.periods import DAY_US, Span
 from lakehouse.report import figures
 from lakehouse.report.facts.fields import Bounds, bounds_in
 from lakehouse.report.facts.objectives.statement_rows import STATUSES, Status

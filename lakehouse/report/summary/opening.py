@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple, cast, get_args
 
 from lakehouse.core import display
-from lakehouse.core.periods import instant
-from lakehouse.core.spans import Span
+from lakehouse.core.periods import Span, instant
 from lakehouse.report import evidence, figures
 from lakehouse.report.facts.objectives.statement_rows import STATUSES, Status
 from lakehouse.report.figures import Facts, Row, value_at

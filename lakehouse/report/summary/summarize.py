@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any, Final
 
 from lakehouse.core import display
-from lakehouse.core.spans import length
+from lakehouse.core.periods import length
 from lakehouse.report import figures
 from lakehouse.report.figures import Facts, Row
 from lakehouse.report.summary import events, impacts, texts

@@ -13,8 +13,7 @@ from itertools import groupby
 from typing import Any, Final, NamedTuple, TypeVar, cast
 
 from lakehouse.core import display
-from lakehouse.core.periods import instant
-from lakehouse.core.spans import Span
+from lakehouse.core.periods import Span, instant
 from lakehouse.report import figures, resources
 from lakehouse.report.figures import Facts, Name, Row, value_at
 from lakehouse.report.summary.model import Strong, Text

@@ -26,13 +26,11 @@ import pyarrow as pa
 from lakehouse import tables
 from lakehouse.core.metrics import Definition, families_by_metric
 from lakehouse.core.objective import Events, Objective
-from lakehouse.core.periods import Period
-from lakehouse.core.spans import Span, union
+from lakehouse.core.periods import Period, Span, union
 from lakehouse.core.subjects import SUBJECT, SUBJECT_COLUMNS
-from lakehouse.engines.gold_reader import EXACT, GoldRows, labels_in
+from lakehouse.engines.gold_reader import EXACT, GoldRows, definitions, labels_in
 from lakehouse.engines.relation import Relation, is_one_of, select, text
 from lakehouse.kernel import arrow_types
-from lakehouse.rollup.lake_catalogues import definitions
 from lakehouse.slo.counters.uncounted import Source, UncountedTime
 from lakehouse.slo.report_calendar import Maintenance
 from lakehouse.slo.sla_statement import Counts

@@ -19,14 +19,13 @@ from functools import cached_property
 from typing import Final, NamedTuple
 
 from lakehouse import tables
-from lakehouse.core.periods import HOUR_US, Period
-from lakehouse.core.spans import Span, overlap, union, without
+from lakehouse.core.periods import HOUR_US, Period, Span, overlap, union, without
 from lakehouse.engines.gold_reader import GoldRows, Row
 from lakehouse.engines.relation import is_one_of
 from lakehouse.errors import TableNotFoundError
 from lakehouse.slo.sli_query import Lifetime
+from lakehouse.tables.agent_names import role_of
 from lakehouse.tables.bronze import MAX_GAP_INTERVALS
-from lakehouse.tables.source_names import role_of
 
 RESTARTED: Final = "source_restart"
 _BASELINE_LOST: Final = ("spool_damaged", "spool_restored", "journal_unreadable")
@@ -158,7 +157,9 @@ class UncountedTime:
             if subject.kind != "source" or not lived:
                 continue
             if source in ok or role_of(source[1]) in _OF_TOPICS:
-                ends_open = has_ended or not self._is_read_after(source, families)
+                ends_open = has_ended or not any(
+                    (*source, family) in self._read_after for family in families
+                )
                 life = (lived[0][0], lived[-1][1] if ends_open else self._to_after.span[1])
                 own = hidden(
                     life, sorted(ok.get(source, ())), self._broken.get(source, ()),
@@ -188,9 +189,6 @@ class UncountedTime:
             tables.READINGS,
             hours,
         )
-
-    def _is_read_after(self, source: Source, families: frozenset[str]) -> bool:
-        return any((*source, family) in self._read_after for family in families)
 
     @cached_property
     def _read_after(self) -> set[tuple[str, str, str]]:

@@ -2,28 +2,22 @@
 
 A file's ``metricSource`` has type ``jmxlake``, with a ``level``, a ``metric``, the attributes that
 a subject must have (``where``) and the patterns that its names, or labels of its series, must match
-(``match``). See docs/objectives.md. ``check`` finds metrics and labels that can never have data.
+(``match``). See docs/objectives.md. Objectives are checked against a catalogue, because metrics and
+labels outside it can never have data.
 """
 
 import difflib
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from lakehouse.core.error_budget_window import TimeWindow
 from lakehouse.core.metrics import UNAVAILABLE, Known, known
-from lakehouse.core.objective import NAMES, Objective, Part
+from lakehouse.core.objective import NAMES, Objective, Part, TimeWindow
 from lakehouse.core.yaml_nodes import Findings, MalformedError, Node, documents, worst
-from lakehouse.engines.engine import Engine, ask
-from lakehouse.engines.gold_reader import labels_in
-from lakehouse.engines.relation import is_one_of
-from lakehouse.errors import ObjectiveError, TableNotFoundError
-from lakehouse.rollup.lake_catalogues import meanings
+from lakehouse.errors import ObjectiveError
 from lakehouse.slo.openslo import schema, slo_to_objectives
 from lakehouse.slo.openslo.slo_to_objectives import Library
-from lakehouse.tables import LABELLED, METRIC_DEFINITIONS
 from lakehouse.tables.strict_files import UnreadableFileError, read_text
 
 SHIPPED: Final = Path(__file__).parents[1] / "objectives"
@@ -189,46 +183,7 @@ def _check_names(valid: list[FileObject]) -> None:
             item.objectives = []
 
 
-def of_lake(engine: Engine, objects: Iterable[FileObject]) -> dict[str, Known]:
-    """Return the metrics in the catalogues of a lake's agents, and derived metrics.
-
-    Args:
-        engine: Reads the lake.
-        objects: Objects of files. If their objectives choose by labels, the metrics have labels.
-
-    Raises:
-        TableNotFoundError: The lake has no catalogue of an agent.
-    """
-    sql, shipped = "SELECT DISTINCT r.metric, r.kind, r.family FROM {rows} r", known()
-    metrics = {name: one for name, one in shipped.items() if not one.families}
-    chosen = [one for item in objects for one in item.objectives if one.series]
-    labels = _labels(engine, {name for one in chosen for name in one.metrics}) if chosen else {}
-    rows = ask(engine, sql, rows=engine.rows(METRIC_DEFINITIONS))
-    traits = meanings(engine)
-    for metric, kind, family in rows:
-        level = shipped[metric].level if metric in shipped else ""
-        others = metrics[metric].families if metric in metrics else frozenset()
-        metrics[metric] = Known(
-            kind, others | {family}, level, labels.get(metric, ()), traits.traits_of(metric)
-        )
-    return metrics
-
-
-def _labels(engine: Engine, metrics: Iterable[str]) -> dict[str, set[str]]:
-    """Return the labels of the series of some metrics in gold; empty before a rollup."""
-    where = is_one_of("r.metric", sorted(metrics))
-    sql = f"SELECT DISTINCT r.metric, r.labels FROM {{rows}} r WHERE {where}"
-    try:
-        rows = engine.rows(LABELLED)
-    except TableNotFoundError:
-        return {}
-    found: defaultdict[str, set[str]] = defaultdict(set)
-    for metric, labels in ask(engine, sql, rows=rows):
-        found[metric] |= labels_in(labels).keys()
-    return found
-
-
-def check(objects: list[FileObject], metrics: Mapping[str, Known], *, where: str) -> None:
+def check_metrics(objects: list[FileObject], metrics: Mapping[str, Known], *, where: str) -> None:
     """Add a finding for each objective that cannot have data, and remove the objective.
 
     Args:

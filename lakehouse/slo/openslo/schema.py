@@ -209,7 +209,7 @@ def _scalar(shape: str) -> Scalar:
 
 
 def _content(node: Node) -> str:
-    if _is_template(node):
+    if node.tag == "map" and set(node.entries) == {"?"}:  # YAML reads it as a map in a map's key
         return "a template ({{ }}; render it first)"
     if node.is_nested:
         return {"map": "a map", "seq": "a list"}[node.tag]
@@ -272,8 +272,3 @@ def _key_hint(owner: Node, key: str, known: Iterable[str]) -> str:
         return f"; write duration: {written}"
     near = difflib.get_close_matches(key, list(known), n=1)
     return f"; did you mean {near[0]!r}?" if near else ": mistyped?"
-
-
-def _is_template(node: Node) -> bool:
-    """Return True for ``{{ ... }}``, which YAML reads as a map whose key is a map."""
-    return node.tag == "map" and set(node.entries) == {"?"}

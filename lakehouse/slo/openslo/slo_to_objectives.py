@@ -11,10 +11,18 @@ from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple, cast
 
 from lakehouse.core import objective
-from lakehouse.core.error_budget_window import ISO_WEEK, LONGEST_DAYS, TimeWindow
 from lakehouse.core.metrics import COVERAGE, is_of_partitions
-from lakehouse.core.objective import NAMES, Events, Level, Part, Unknown
-from lakehouse.core.patterns import is_regex
+from lakehouse.core.objective import (
+    ISO_WEEK,
+    LONGEST_DAYS,
+    NAMES,
+    Events,
+    Level,
+    Part,
+    TimeWindow,
+    Unknown,
+    is_regex,
+)
 from lakehouse.core.yaml_nodes import Findings, Node, number, truth
 from lakehouse.slo.openslo.schema import GOOD_SECONDS, check_shape, clock
 from lakehouse.tables import DEFAULT_WINDOW_SECONDS

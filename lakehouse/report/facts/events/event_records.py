@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, Final, NamedTuple
 
 from lakehouse.core.metrics import PARTITION_COUNT, shipped_meanings
-from lakehouse.core.periods import iso
-from lakehouse.core.spans import Span, length, union
+from lakehouse.core.periods import Span, iso, length, union
 from lakehouse.core.subjects import SUBJECT
 from lakehouse.gold import causes
 from lakehouse.gold.causes import CHANGES, NOT_KNOWN, Change, Judged

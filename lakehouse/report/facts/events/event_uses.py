@@ -15,8 +15,7 @@ from typing import Annotated, Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.metrics import COPY_LAG, DELETE_LAG, names_in_bronze, shipped_meanings
-from lakehouse.core.periods import HOUR_US, Period
-from lakehouse.core.spans import Span, length, overlap, union
+from lakehouse.core.periods import HOUR_US, Period, Span, length, overlap, union
 from lakehouse.core.subjects import SUBJECT, SUBJECT_COLUMNS
 from lakehouse.engines.engine import ask
 from lakehouse.engines.gold_reader import is_hourly

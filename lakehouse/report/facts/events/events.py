@@ -15,8 +15,7 @@ import pyarrow as pa
 
 from lakehouse import tables
 from lakehouse.core.metrics import LEADERLESS, UNDER_MIN_ISR
-from lakehouse.core.periods import DAY_US, Period
-from lakehouse.core.spans import Span, overlap, union, without
+from lakehouse.core.periods import DAY_US, Period, Span, overlap, union, without
 from lakehouse.core.subjects import with_ends
 from lakehouse.engines.engine import ask
 from lakehouse.engines.gold_reader import is_hourly
@@ -32,7 +31,7 @@ from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.sections.consumer_groups import LostBeforeRead
 from lakehouse.slo.report_calendar import Calendar
 from lakehouse.slo.sla_statement import Statement
-from lakehouse.tables.source_names import has_role, role_of
+from lakehouse.tables.agent_names import has_role, role_of
 
 MOST_INCIDENTS: Final = 10_000
 """Incidents in the list, in the order of their events."""

@@ -19,8 +19,7 @@ from typing import Annotated, Any, Final, NamedTuple, Self
 from lakehouse import tables
 from lakehouse.core import display
 from lakehouse.core.objective import Objective
-from lakehouse.core.periods import Period, iso
-from lakehouse.core.spans import without
+from lakehouse.core.periods import Period, iso, without
 from lakehouse.core.subjects import with_names
 from lakehouse.engines.gold_reader import is_same
 from lakehouse.report.facts import fields

@@ -12,10 +12,8 @@ from typing import Annotated, Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core import display, periods
-from lakehouse.core.error_budget_window import ISO_WEEK
-from lakehouse.core.objective import Objective
-from lakehouse.core.periods import Period
-from lakehouse.core.spans import Span
+from lakehouse.core.objective import ISO_WEEK, Objective
+from lakehouse.core.periods import Period, Span
 from lakehouse.core.subjects import SUBJECT_COLUMNS, with_names
 from lakehouse.engines.gold_reader import is_same
 from lakehouse.engines.relation import select, text

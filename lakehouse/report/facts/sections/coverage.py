@@ -9,8 +9,7 @@ from typing import Annotated, Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.metrics import families
-from lakehouse.core.periods import iso, micros
-from lakehouse.core.spans import touching
+from lakehouse.core.periods import iso, micros, touching
 from lakehouse.engines.gold_reader import Row, is_same
 from lakehouse.engines.relation import is_one_of
 from lakehouse.report.facts.fields import SOURCE, UNKNOWN, Means, Question

@@ -13,9 +13,16 @@ from typing import Annotated, Final, NamedTuple, TypeVar
 
 from lakehouse import tables
 from lakehouse.core.metrics import LEADERLESS, UNAVAILABLE
-from lakehouse.core.spans import length
+from lakehouse.core.periods import length
 from lakehouse.report.facts import fields
-from lakehouse.report.facts.fields import Bounds, Known, Means, Question, Rows, total
+from lakehouse.report.facts.fields import (
+    Bounds,
+    Known,
+    Means,
+    Question,
+    Rows,
+    total,
+)
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.gold_figures import counted, nothing, unread
 from lakehouse.report.facts.sections.min_isr import time_of_any

@@ -12,8 +12,7 @@ from typing import Annotated, Any, Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.metrics import LEADERLESS, PARTITION_COUNT, UNAVAILABLE, UNDER_MIN_ISR
-from lakehouse.core.periods import iso, micros
-from lakehouse.core.spans import length
+from lakehouse.core.periods import iso, length, micros
 from lakehouse.engines.gold_reader import Row
 from lakehouse.engines.relation import is_one_of
 from lakehouse.gold import incidents

@@ -14,14 +14,13 @@ from lakehouse import tables
 from lakehouse.core import subjects
 from lakehouse.core.metrics import COVERAGE, UNAVAILABLE, Definition, known, shipped
 from lakehouse.core.objective import Objective
-from lakehouse.engines.gold_reader import Row, summed
+from lakehouse.engines.gold_reader import Row, own_definitions, summed
 from lakehouse.engines.relation import is_one_of, text
 from lakehouse.report.facts import fields
 from lakehouse.report.facts.fields import Bounds, Known, Means
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.gold_figures import counted, duration, per_second, seconds_mean
 from lakehouse.report.facts.sections.coverage import Coverage, SourceCoverage
-from lakehouse.rollup.lake_catalogues import own_definitions
 
 MOST_METRICS: Final = 200
 MOST_SUBJECTS: Final = 20

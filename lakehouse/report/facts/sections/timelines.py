@@ -8,8 +8,7 @@ from typing import Annotated, Any, Final, NamedTuple
 from lakehouse import tables
 from lakehouse.core import metrics
 from lakehouse.core.metrics import COPY_LAG, DELETE_LAG, families
-from lakehouse.core.periods import iso, micros
-from lakehouse.core.spans import overlap
+from lakehouse.core.periods import iso, micros, overlap
 from lakehouse.core.subjects import with_ends
 from lakehouse.engines.gold_reader import Row, is_same
 from lakehouse.engines.relation import is_one_of
