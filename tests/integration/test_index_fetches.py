@@ -121,4 +121,4 @@ def test_misbehaving_plugin_is_handled(tmp_path: Path, libs: Path) -> None:
         capture_output=True, text=True, check=False, timeout=300,
     )  # fmt: skip
     assert ran.returncode == 0, ran.stderr
-    assert len(ran.stdout.splitlines()) == 11
+    assert len(ran.stdout.splitlines()) == 21
