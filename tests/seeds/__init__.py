@@ -1,0 +1,1 @@
+"""The five KIPs on real brokers: ``make test-seeds``."""
