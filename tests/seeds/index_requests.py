@@ -3,7 +3,8 @@
 Each broker rebuilds a replica of some segments, becomes their leader, and reads them. It needs all
 five indexes of each segment, one after another. The store's own record is the truth. Indexes are in
 one object per segment, as in Aiven's plugin. Registries do not have the jars of that plugin. If the
-variable JMXLAKE_AIVEN_JARS names a folder with them, it runs over the S3 server as well.
+variable JMXLAKE_AIVEN_JARS names a folder with them (of the archives core and s3 of a release), it
+runs over the S3 server as well.
 """
 
 from __future__ import annotations
