@@ -318,8 +318,10 @@ def _counted(counts: RemoteReadCounts, fetches: float, trips: float) -> Cost:
     at_once, requests = trips if ahead else sets, counts.index_requests
     saved = fetches - trips if ahead else None if sets is None else trips - sets
     if ahead:
+        requests_saved = None if requests is None else fetches - requests
         saved_seconds = _saved_seconds(counts, waited, fetches)
     else:  # part of the wait, if all take equally long
+        requests_saved = saved
         saved_seconds = None if waited is None or saved is None else waited * saved / max(trips, 1)
     return Cost(
         counts.source,
@@ -333,9 +335,7 @@ def _counted(counts: RemoteReadCounts, fetches: float, trips: float) -> Cost:
         saved=_exactly(saved),
         saved_seconds=Bounds(saved_seconds, 0.0, saved_seconds),
         requests=_exactly(requests),
-        requests_saved=_exactly(
-            saved if not ahead else None if requests is None else fetches - requests
-        ),
+        requests_saved=_exactly(requests_saved),
     )
 
 
