@@ -266,16 +266,17 @@ bundle: $(VENV)/.installed ## Build a tarball and a .deb that require neither ne
 	@$(BIN)/python -m deploy.bundle --deb --out $(DIST)
 
 .PHONY: plugin
-plugin: java ## Build the broker plugin (deploy/kafka) as a jar in dist/; requires Maven's repository
+plugin: java ## Build the broker plugins (deploy/kafka) as jars in dist/; requires Maven's repository
 	$(call need,mvn,maven)
 	@mvn --quiet --batch-mode --file deploy/kafka/pom.xml package
+	@mvn --quiet --batch-mode --file deploy/kafka/aiven/pom.xml package
 	@mkdir -p $(DIST)
-	@cp deploy/kafka/target/jmxlake-kafka-*.jar $(DIST)/
+	@cp deploy/kafka/target/jmxlake-kafka-*.jar deploy/kafka/aiven/target/jmxlake-kafka-*.jar $(DIST)/
 
 ##@ Clean
 .PHONY: clean
 clean: ## Remove output of the demo and tools; keeps .venv and .cache
-	@rm -rf .demo .docs .hypothesis .pytest_cache .mypy_cache .ruff_cache .import_linter_cache dist deploy/kafka/target
+	@rm -rf .demo .docs .hypothesis .pytest_cache .mypy_cache .ruff_cache .import_linter_cache dist deploy/kafka/target deploy/kafka/aiven/target
 
 .PHONY: help
 help: ## Print this list

@@ -28,6 +28,9 @@ _ROOT: Final = Path(__file__).parents[1]
 SOURCES: Final = sorted((_ROOT / "deploy/kafka/src/main/java/jmxlake/kafka").glob("*.java"))
 """Our plugin."""
 
+AIVEN_SOURCES: Final = sorted((_ROOT / "deploy/kafka/aiven/src/main/java").rglob("*.java"))
+"""Our storage backend for Aiven's plugin, and declarations of that plugin's interface."""
+
 _AHEAD: Final = "jmxlake-index-fetch"  # the threads of our plugin; all others are the broker's own
 _DELAY_MS: Final = 40  # as an object store takes to answer
 

@@ -28,6 +28,7 @@ _CHART: Final = "jmxlake-agent"
 _VERSIONS: Final = (
     ("deploy/helm/Chart.yaml", r"^(version|appVersion): (.+)$"),
     ("deploy/kafka/pom.xml", r"^  <(version)>(.+)</version>$"),
+    ("deploy/kafka/aiven/pom.xml", r"^  <(version)>(.+)</version>$"),
 )
 """Where the version stands, too."""
 

@@ -76,6 +76,7 @@ def indexes(
         ("fetches", fetches or trips), ("round_trips", trips), ("seconds", times(trips)),
         ("segment_seconds", (each, trips[1] / 2 / at_once[2], most)),
         ("at_once", at_once), ("saved", saved), ("saved_seconds", times(saved)),
+        ("requests", fetches or trips), ("requests_saved", (0,) * 3 if fetches else saved),
     ):  # fmt: skip
         row |= dict(zip((name, f"{name}_low", f"{name}_high"), figure, strict=True))
     return row

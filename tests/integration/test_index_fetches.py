@@ -14,7 +14,7 @@ from collector import catalogue
 from collector.sources.java import jvm
 from demo.clients import consumer, fill
 from demo.cluster import Cluster
-from demo.index_fetches import FAMILY, SOURCES, noted, plugin_settings
+from demo.index_fetches import AIVEN_SOURCES, FAMILY, SOURCES, noted, plugin_settings
 from demo.jars import kafka_libs, older_kafka_libs
 from demo.java import compile_jar, java_command
 from demo.topics import create_assigned
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.kafka
 
-CASES = Path(__file__).parent / "java" / "WrapperCases.java"
+JAVA = Path(__file__).parent / "java"
 FETCHES = catalogue.load().family(FAMILY)
 TIERED = {
     "remote_storage_enable": "true",
@@ -77,6 +77,7 @@ def counted(node: Node) -> dict[str, float]:
     return {
         one.metric.rpartition(".")[2]: sum(value or 0 for value in one.values.values())
         for one in readings
+        if one.metric.startswith("kafka.rsm.index_fetch.")
     }
 
 
@@ -113,12 +114,23 @@ def test_parallel_fetches_are_one_round_trip_and_faster(both: Any) -> None:
     assert waits[1] < 0.7 * waits[0], "a third, on a quiet machine"
 
 
-def test_misbehaving_plugin_is_handled(tmp_path: Path, libs: Path) -> None:
-    compile_jar([*SOURCES, CASES], [libs], tmp_path / "cases.jar")
+@pytest.mark.parametrize(
+    ("sources", "cases", "number"),
+    [
+        (SOURCES, "jmxlake.kafka.WrapperCases", 21),
+        (AIVEN_SOURCES, "jmxlake.kafka.aiven.WholeIndexesCases", 10),
+    ],
+    ids=["wrapper", "aiven"],
+)
+def test_misbehaving_plugin_is_handled(
+    tmp_path: Path, libs: Path, sources: list[Path], cases: str, number: int
+) -> None:
+    name = cases.rpartition(".")[2]
+    compile_jar([*sources, JAVA / f"{name}.java"], [libs], tmp_path / "cases.jar")
     classes = os.pathsep.join((str(tmp_path / "cases.jar"), f"{libs}/*"))
     ran = subprocess.run(
-        java_command("-cp", classes, "jmxlake.kafka.WrapperCases"),
+        java_command("-cp", classes, cases),
         capture_output=True, text=True, check=False, timeout=300,
     )  # fmt: skip
     assert ran.returncode == 0, ran.stderr
-    assert len(ran.stdout.splitlines()) == 11
+    assert len(ran.stdout.splitlines()) == number

@@ -17,12 +17,14 @@ from tests.rollups import local
 READER = "kafka.broker.remote_log_reader"
 CACHE = "kafka.rsm.index_cache"
 OURS = "kafka.rsm.index_fetch"
+OBJECT = "kafka.rsm.index_object"
 
 
 def bronze() -> Batch:
     """Two windows: broker-1 has Aiven's plugin, broker-2 none, broker-3 reads nothing remotely.
 
-    broker-4 has ours, which counts by the type of index, and fetches at once.
+    broker-4 has ours, which counts by the type of index, and fetches concurrently. broker-5 has
+    Aiven's over our storage backend.
     """
     batch = Batch()
     for start in (0.0, 300.0):
@@ -46,10 +48,18 @@ def bronze() -> Batch:
             batch.counter(f"{OURS}.round_trips", start, end, trips, **rest)
             batch.counter(f"{OURS}.wait_time", start, end, trips * 1e9, **rest)
             batch.counter(f"{OURS}.request_time", start, end, 1.5e9, **rest)
+            batch.counter(f"{OURS}.requests", start, end, 2.0, **rest)
+        rest = {"source": "broker-5"}
+        for metric, value in (
+            (f"{CACHE}.hits", 1.0), (f"{CACHE}.misses", 10.0), (f"{CACHE}.load_time", 1e9),
+            (f"{OBJECT}.fetches", 10.0), (f"{OBJECT}.requests", 2.0),
+        ):  # fmt: skip
+            batch.counter(metric, start, end, value, **rest)
         batch.run("kafka.broker.led_partitions", start, end, 3.0, source="broker-3")
-        for number in (1, 2, 3, 4):
+        for number in (1, 2, 3, 4, 5):
             batch.scrape("remote_reads", start, end, source=f"broker-{number}")
-        batch.scrape("index_fetches", start, end, source="broker-4")
+        for number in (4, 5):
+            batch.scrape("index_fetches", start, end, source=f"broker-{number}")
     return batch
 
 
@@ -70,6 +80,7 @@ def test_facts_list_remotely_reading_brokers_only(told: Any) -> None:
         "broker-1": "measured",
         "broker-2": "modelled",
         "broker-4": "measured",
+        "broker-5": "measured",
     }
 
 
@@ -86,6 +97,14 @@ def test_plugin_counters_are_figures_and_saving(told: Any) -> None:
         "at once", 12.0, 4.0, 4.0
     )  # fmt: skip
     assert (row["saved"], row["saved_seconds"], row["segment_seconds"]) == (8.0, 5.0, 1.0)
+    assert (row["requests"], row["requests_saved"]) == (12.0, 0.0), "the store gets each of them"
+
+
+def test_whole_objects_save_requests(told: Any) -> None:
+    row = told["broker-5"]
+    assert (row["way"], row["fetches"], row["seconds"]) == ("at once", 22.0, 2.0)
+    assert (row["requests"], row["requests_saved"], row["saved_seconds"]) == (4.0, 16.0, 8.0)
+    assert (row["requests_low"], row["requests_high"]) == (4.0, None)
 
 
 def test_figures_without_plugin_use_bytes_and_mean_segment(told: Any) -> None:

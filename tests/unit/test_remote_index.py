@@ -18,6 +18,10 @@ from lakehouse.report.facts.sections.remote_reads import (
 )
 
 FIELDS = RemoteReadCounts._fields
+FIGURES = (
+    "fetches", "round_trips", "seconds", "at_once", "saved", "saved_seconds", "requests",
+    "requests_saved",
+)  # fmt: skip
 AMOUNTS = st.integers(0, 10**9).map(float)
 
 
@@ -74,6 +78,51 @@ def test_at_once_what_was_saved_is_measured():
     # One segment's indexes had left the memory before the broker asked for them.
     assert (found.at_once, found.saved) == (Bounds(5, 5, 5), Bounds(7, 7, 7))
     assert (found.segment_seconds.value, found.saved_seconds.value) == (0.6, 3.6)
+
+
+def test_concurrent_requests_save_time_and_no_requests():
+    one = counts("b", fetches=12.0, sets=4.0, round_trips=4.0, wait_ns=2e9, request_ns=6e9,
+                 index_requests=12.0)  # fmt: skip
+    found = told(one)
+    assert (found.requests, found.requests_saved) == (Bounds(12, 12, 12), Bounds(0, 0, 0))
+    assert (found.saved.value, found.saved_seconds.value) == (8.0, 4.0)
+
+
+def test_requests_for_several_indexes_save_requests():
+    # Four segments, five indexes each: one request of half a second for all.
+    one = counts("b", fetches=20.0, sets=8.0, round_trips=4.0, wait_ns=2e9, request_ns=2e9,
+                 index_requests=4.0)  # fmt: skip
+    found = told(one)
+    assert (found.way, found.round_trips.value, found.saved.value) == ("at once", 4.0, 16.0)
+    assert (found.requests, found.requests_saved) == (Bounds(4, 4, 4), Bounds(16, 16, 16))
+    assert found.saved_seconds == Bounds(8.0, 0.0, 8.0)
+
+
+def test_one_by_one_requests_are_counted_and_a_saving_modelled():
+    found = told(counts("b", fetches=12.0, sets=4.0, round_trips=12.0, index_requests=12.0))
+    assert (found.requests, found.requests_saved) == (Bounds(12, 12, 12), Bounds(8, 8, 8))
+
+
+def test_a_storage_backend_s_requests_replace_the_plugin_s_misses():
+    one = counts("b", hits=3.0, misses=20.0, load_ns=2e9, object_fetches=20.0, object_requests=4.0)
+    found = told(one)
+    assert (found.basis, found.way) == ("measured", "at once")
+    assert (found.fetches, found.round_trips) == (Bounds(23, 23, 23), Bounds(4, 4, 4))
+    assert (found.requests, found.requests_saved) == (Bounds(4, 4, 4), Bounds(16, 16, 16))
+    assert (found.seconds.value, found.segment_seconds.value) == (2.0, 0.5)
+    assert found.saved_seconds == Bounds(8.0, 0.0, 8.0)
+
+
+def test_a_storage_backend_without_requests_cost_nothing():
+    found = told(counts("b", hits=0.0, misses=0.0, load_ns=0.0, object_fetches=0.0,
+                        object_requests=0.0))  # fmt: skip
+    assert (found.requests, found.saved_seconds) == (Bounds(0, 0, 0), Bounds(0, 0, 0))
+    assert found.segment_seconds == Bounds(None, None, None)
+
+
+def test_a_storage_backend_whose_memory_is_too_small_saves_less_than_nothing():
+    found = told(counts("b", load_ns=6e9, object_fetches=5.0, object_requests=6.0))
+    assert (found.requests_saved, found.saved_seconds) == (Bounds(-1, -1, -1), Bounds(0, 0, 0))
 
 
 def test_our_plugin_before_its_first_fetch_cost_nothing_and_that_is_known():
@@ -140,7 +189,7 @@ def test_json_has_every_figure_with_its_bounds():
     row = to_json(told(counts("b", reads=0.0)))
     assert (row["source"], row["basis"]) == ("b", "modelled")
     assert row["way"] == "one by one"
-    for name in ("fetches", "round_trips", "seconds", "at_once", "saved", "saved_seconds"):
+    for name in FIGURES:
         assert [row[f"{name}{end}"] for end in ("", "_low", "_high")] == [0.0, 0.0, 0.0]
 
 
@@ -149,7 +198,7 @@ def test_bounds_hold_the_figure_and_nothing_saves_more_than_there_is(
     reads: float, read: float, stored: float, segments: float, ms: float
 ) -> None:
     found = told(counts("b", reads, None, read, stored, segments, ms))
-    for name in ("fetches", "round_trips", "seconds", "at_once", "saved", "saved_seconds"):
+    for name in FIGURES:
         value, low, high = getattr(found, name)
         if value is not None:
             assert low <= value <= high * (1 + 1e-9)

@@ -6,16 +6,20 @@ import java.io.InputStream;
 import java.lang.management.ManagementFactory;
 import java.lang.reflect.Method;
 import java.util.Arrays;
+import java.util.EnumMap;
 import java.util.HashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.stream.Collectors;
 import javax.management.ObjectName;
 import org.apache.kafka.common.TopicIdPartition;
 import org.apache.kafka.common.TopicPartition;
@@ -79,6 +83,33 @@ public class WrapperCases {
         }
     }
 
+    interface SetAnswer {
+        Map<IndexType, InputStream> to(Set<IndexType> types) throws Exception;
+    }
+
+    /** A fake plugin with the method of KIP-1002, which it does not know from an interface. */
+    public static class FakePluginAtOnce extends FakePlugin {
+        static SetAnswer all;
+        static final ConcurrentLinkedQueue<Set<IndexType>> sets = new ConcurrentLinkedQueue<>();
+
+        public Map<IndexType, InputStream> fetchIndexes(RemoteLogSegmentMetadata segment, Set<IndexType> types)
+                throws Exception {
+            sets.add(Set.copyOf(types));
+            return all.to(types);
+        }
+    }
+
+    /** A fake plugin whose methods of that name have other signatures. */
+    public static class FakeOtherShape extends FakePlugin {
+        public static Map<IndexType, InputStream> fetchIndexes(RemoteLogSegmentMetadata segment, Set<IndexType> types) {
+            throw new IllegalStateException("a static method is not the KIP's");
+        }
+
+        public InputStream fetchIndexes(RemoteLogSegmentMetadata segment, List<IndexType> types) {
+            throw new IllegalStateException("nor is one with a list");
+        }
+    }
+
     /** A stream of some bytes that notes whether it was closed. */
     static class Noted extends ByteArrayInputStream {
         static final AtomicInteger open = new AtomicInteger();
@@ -101,6 +132,8 @@ public class WrapperCases {
         for (Method method : WrapperCases.class.getMethods()) {
             if (method.getDeclaringClass() == WrapperCases.class && !method.getName().equals("main")) {
                 FakePlugin.requests.clear();
+                FakePluginAtOnce.sets.clear();
+                FakePluginAtOnce.all = WrapperCases::present;
                 FakePlugin.answer = type -> new Noted(10_000);
                 Noted.open.set(0);
                 WrapperCases one = new WrapperCases();
@@ -123,6 +156,9 @@ public class WrapperCases {
         refused(() -> bare.configure(Map.of()), "wrapped.class.name");
         refused(() -> bare.configure(Map.of("wrapped.class.name", "nowhere.Plugin")), "nowhere.Plugin");
         refused(() -> configure("fetch.indexes.at.once", "perhaps"), "fetch.indexes.at.once");
+        refused(() -> configure("fetch.indexes.at.once", "sets"), "FakePlugin does not have the method public Map<");
+        refused(() -> configure("wrapped.class.name", FakeOtherShape.class.getName(), "fetch.indexes.at.once", "all"),
+                "FakeOtherShape does not have the method public Map<");
         refused(() -> configure("fetch.indexes.at.once.bytes", "0"), "fetch.indexes.at.once.bytes");
         bare.close();
     }
@@ -295,6 +331,222 @@ public class WrapperCases {
         if (most.get() == 0 || most.get() > bound || used() > bound) {
             throw new AssertionError(most + " bytes at most, now " + used());
         }
+    }
+
+    public void a_plugins_own_method_is_called_once_a_set() throws Exception {
+        for (String setting : List.of("sets", "true", "TRUE")) {
+            FakePluginAtOnce.sets.clear();
+            configureAtOnce(setting);
+            for (List<IndexType> set : IndexFetches.SETS) {
+                for (IndexType type : set) {
+                    same(20_000 + type.ordinal(), read(type));
+                }
+            }
+            same(List.of(), List.copyOf(FakePlugin.requests));
+            same(List.of(Set.of(IndexType.OFFSET, IndexType.TIMESTAMP, IndexType.TRANSACTION),
+                    Set.of(IndexType.PRODUCER_SNAPSHOT, IndexType.LEADER_EPOCH)), bySize());
+            counted(Map.of("Fetches", 5L, "Requests", 2L, "RoundTrips", 2L, "NotFound", 0L, "Errors", 0L));
+            same(20_000L + IndexType.TIMESTAMP.ordinal(), count("Bytes", "timestamp"));
+            same(count("WaitNanos", "offset") >= count("RequestNanos", "offset"), true);
+            same(0L, used());
+            same(0, Noted.open.get());
+            wrapper.close();
+        }
+    }
+
+    public void all_indexes_are_one_request_and_each_is_given_once() throws Exception {
+        configureAtOnce("all");
+        for (IndexType type : List.of(IndexType.LEADER_EPOCH, IndexType.PRODUCER_SNAPSHOT,
+                IndexType.OFFSET, IndexType.TIMESTAMP, IndexType.TRANSACTION)) {
+            same(20_000 + type.ordinal(), read(type));
+        }
+        counted(Map.of("Fetches", 5L, "Sets", 2L, "Requests", 1L, "RoundTrips", 1L));
+        same(0L, used());
+        read(IndexType.OFFSET); // the broker lost it
+        counted(Map.of("Fetches", 6L, "Requests", 2L));
+        same(0, Noted.open.get());
+        same(0, FakePlugin.requests.size());
+    }
+
+    public void the_interface_returns_all_indexes_by_the_same_request() throws Exception {
+        Set<IndexType> every = Set.of(IndexType.values());
+        IndexesAtOnce plugin = (segment, types) -> present(types);
+        Map<IndexType, InputStream> found = plugin.fetchAllIndexes(segment);
+        same(every, found.keySet());
+        for (InputStream index : found.values()) {
+            index.close();
+        }
+    }
+
+    public void a_type_that_is_not_in_the_answer_does_not_exist() throws Exception {
+        FakePluginAtOnce.all = types -> {
+            Map<IndexType, InputStream> found = present(types);
+            found.remove(IndexType.TRANSACTION).close();
+            return found;
+        };
+        configureAtOnce("sets");
+        read(IndexType.OFFSET);
+        read(IndexType.TIMESTAMP);
+        thrown(RemoteResourceNotFoundException.class, () -> read(IndexType.TRANSACTION));
+        counted(Map.of("Requests", 1L, "NotFound", 1L, "Errors", 0L));
+        same(0L, used());
+        same(0, FakePlugin.requests.size());
+    }
+
+    public void types_that_were_not_requested_are_closed() throws Exception {
+        FakePluginAtOnce.all = types -> present(Set.of(IndexType.values()));
+        configureAtOnce("sets");
+        read(IndexType.OFFSET);
+        same(0, Noted.open.get());
+        read(IndexType.LEADER_EPOCH);
+        counted(Map.of("Requests", 2L, "Errors", 0L));
+    }
+
+    public void an_answer_of_null_or_with_something_else_names_the_plugins_class() throws Exception {
+        FakePluginAtOnce.all = types -> null;
+        configureAtOnce("all");
+        named("FakePluginAtOnce.fetchIndexes returned null");
+        FakePluginAtOnce.all = types -> {
+            Map<IndexType, InputStream> found = present(types);
+            found.put(IndexType.TIMESTAMP, null).close();
+            return found;
+        };
+        named("FakePluginAtOnce.fetchIndexes returned null for TIMESTAMP");
+        FakePluginAtOnce.all = WrapperCases::withText;
+        named("FakePluginAtOnce.fetchIndexes returned no stream for OFFSET");
+        FakePluginAtOnce.all = types -> {
+            throw new IOException("torn");
+        };
+        named("FakePluginAtOnce.fetchIndexes failed: java.io.IOException: torn");
+        counted(Map.of("Requests", 4L, "Errors", 4L));
+        same(0, Noted.open.get());
+        same(0L, used());
+    }
+
+    public void exceptions_of_the_plugins_own_method_pass_unchanged() throws Exception {
+        RemoteStorageException refused = new RemoteStorageException("refused");
+        RemoteResourceNotFoundException none = new RemoteResourceNotFoundException("no segment");
+        IllegalStateException broken = new IllegalStateException("broken");
+        configureAtOnce("sets");
+        for (Exception error : List.of(refused, none, broken)) {
+            FakePluginAtOnce.all = types -> {
+                throw error;
+            };
+            same(error, thrown(error.getClass(), () -> read(IndexType.OFFSET)));
+        }
+        counted(Map.of("Requests", 3L, "Errors", 2L, "NotFound", 1L));
+        same(0, FakePlugin.requests.size());
+    }
+
+    public void an_index_whose_stream_fails_midway_is_requested_on_its_own() throws Exception {
+        FakePluginAtOnce.all = types -> {
+            Map<IndexType, InputStream> found = present(types);
+            found.replaceAll((type, stream) -> type == IndexType.TRANSACTION ? stream : new Noted(30_000) {
+                @Override
+                public int read(byte[] into, int offset, int length) {
+                    if (pos > 20_000) {
+                        throw new IllegalStateException("torn");
+                    }
+                    return super.read(into, offset, Math.min(length, 5_000));
+                }
+            });
+            Noted.open.addAndGet(-2); // those that were replaced
+            return found;
+        };
+        configureAtOnce("sets");
+        same(10_000, read(IndexType.OFFSET));
+        same(10_000, read(IndexType.TIMESTAMP));
+        same(20_000 + IndexType.TRANSACTION.ordinal(), read(IndexType.TRANSACTION));
+        same(List.of(IndexType.OFFSET, IndexType.TIMESTAMP), List.copyOf(FakePlugin.requests));
+        counted(Map.of("Requests", 3L, "RoundTrips", 3L, "Errors", 2L));
+        same(0L, used());
+        same(0, Noted.open.get());
+    }
+
+    public void memory_of_a_plugins_own_method_stays_within_its_bound() throws Exception {
+        long bound = 70_000; // four pieces
+        AtomicLong most = new AtomicLong();
+        FakePluginAtOnce.all = types -> {
+            Map<IndexType, InputStream> found = new EnumMap<>(IndexType.class);
+            for (IndexType type : types) {
+                found.put(type, new Noted(type == IndexType.OFFSET ? 30_000 : 40_000) {
+                    @Override
+                    public int read(byte[] into, int offset, int length) {
+                        most.accumulateAndGet(used(), Math::max);
+                        return super.read(into, offset, length);
+                    }
+                });
+            }
+            return found;
+        };
+        configureAtOnce("sets", "fetch.indexes.at.once.bytes", String.valueOf(bound));
+        for (int number = 0; number < 20; number++) {
+            try (InputStream index = wrapper.fetchIndex(segment(), IndexType.OFFSET)) {
+                same(30_000, index.readAllBytes().length);
+            }
+        }
+        same(true, most.get() > 0 && most.get() <= bound && used() <= bound);
+        same(20L, count("Requests", "offset")); // what was requested always has room
+        FakePluginAtOnce.all = types -> present(types, 100_000); // larger than the memory
+        same(10_000, read(IndexType.OFFSET));
+        same(10_000, read(IndexType.TIMESTAMP));
+        same(List.of(IndexType.OFFSET, IndexType.TIMESTAMP), List.copyOf(FakePlugin.requests));
+        same(0, Noted.open.get());
+    }
+
+    public void deletion_drops_the_indexes_of_a_plugins_own_method() throws Exception {
+        configureAtOnce("all");
+        read(IndexType.OFFSET);
+        same(true, used() > 0);
+        thrown(RemoteStorageException.class, () -> {
+            wrapper.deleteLogSegmentData(segment);
+            return null;
+        });
+        same(0L, used());
+    }
+
+    private static Map<IndexType, InputStream> present(Set<IndexType> types) {
+        return present(types, 20_000);
+    }
+
+    private static Map<IndexType, InputStream> present(Set<IndexType> types, int size) {
+        Map<IndexType, InputStream> found = new EnumMap<>(IndexType.class);
+        types.forEach(type -> found.put(type, new Noted(size + type.ordinal())));
+        return found;
+    }
+
+    @SuppressWarnings({"unchecked", "rawtypes"})
+    private static Map<IndexType, InputStream> withText(Set<IndexType> types) {
+        return (Map) Map.of(IndexType.OFFSET, "text", "key", new Noted(10));
+    }
+
+    private void named(String problem) {
+        String message = thrown(RemoteStorageException.class, () -> read(IndexType.OFFSET)).getMessage();
+        same(true, message.endsWith(problem));
+    }
+
+    private static List<Set<IndexType>> bySize() {
+        return FakePluginAtOnce.sets.stream().sorted((a, b) -> b.size() - a.size())
+                .collect(Collectors.toList());
+    }
+
+    private static void counted(Map<String, Long> sums) throws Exception {
+        for (Map.Entry<String, Long> sum : sums.entrySet()) {
+            long found = 0;
+            for (IndexType type : IndexType.values()) {
+                found += count(sum.getKey(), type.name().toLowerCase(Locale.ROOT));
+            }
+            same(sum, Map.entry(sum.getKey(), found));
+        }
+    }
+
+    private void configureAtOnce(String setting, Object... more) {
+        Object[] settings = Arrays.copyOf(more, more.length + 4);
+        settings[more.length] = "fetch.indexes.at.once";
+        settings[more.length + 1] = setting;
+        settings[more.length + 2] = "wrapped.class.name";
+        settings[more.length + 3] = FakePluginAtOnce.class.getName();
+        configure(settings);
     }
 
     private void configure(Object... more) {

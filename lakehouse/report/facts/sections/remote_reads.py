@@ -2,8 +2,8 @@
 
 No Kafka release counts its index fetches. They are measured if a plugin counts them (jmxlake's in
 deploy/kafka, which can fetch all indexes of a segment at once, or Aiven's), and otherwise modelled
-from remote reads. The saving of a fetch at once is measured with a plugin that does it, and
-modelled if indexes are fetched one by one. docs/remote-index.md has the formulas and their limits.
+from remote reads. The saving of a fetch at once, in time and in requests, is measured with a plugin
+that does it, and modelled otherwise. docs/remote-index.md has the formulas and their limits.
 """
 
 import math
@@ -45,6 +45,7 @@ _FETCHES: Final = "kafka.topic.remote_fetch.requests"
 _READS: Final = "kafka.broker.remote_log_reader.fetches"
 _CACHE: Final = "kafka.rsm.index_cache"
 _INDEX: Final = "kafka.rsm.index_fetch"
+_OBJECT: Final = "kafka.rsm.index_object"
 _LOOK_UPS_EXPIRED: Final = "kafka.broker.remote_list_offsets.expired"
 
 INDEXES: Final = 3
@@ -162,6 +163,15 @@ class RemoteReadCounts(NamedTuple):
     request_ns: Annotated[Known, Means(
         "time of all index requests, including concurrent requests, nanoseconds",
         Increase(f"{_INDEX}.request_time"))]  # fmt: skip
+    index_requests: Annotated[Known, Means(
+        "requests of our plugin to the plugin that it wraps",
+        Increase(f"{_INDEX}.requests"))]  # fmt: skip
+    object_fetches: Annotated[Known, Means(
+        "indexes that Aiven's plugin requested from our storage backend",
+        Increase(f"{_OBJECT}.fetches"))]  # fmt: skip
+    object_requests: Annotated[Known, Means(
+        "requests of our storage backend to the store",
+        Increase(f"{_OBJECT}.requests"))]  # fmt: skip
 
 
 class Cost(NamedTuple):
@@ -185,6 +195,11 @@ class Cost(NamedTuple):
         "round trips if one request fetches all indexes of a segment")] = Bounds()  # fmt: skip
     saved: Annotated[Bounds, Means("round trips that this saves")] = Bounds()
     saved_seconds: Annotated[Bounds, Means("wait that this saves, seconds")] = Bounds()
+    requests: Annotated[Bounds, Means(
+        "requests to the store, which it charges for")] = Bounds()  # fmt: skip
+    requests_saved: Annotated[Bounds, Means(
+        "requests that one request for all indexes of a segment saves; 0 if the plugin fetches "
+        "them concurrently")] = Bounds()  # fmt: skip
     unknown_us: Annotated[int | None, UNKNOWN] = None
 
 
@@ -255,7 +270,10 @@ def _is_open(sums: Metrics) -> bool:
 
 def _at_least(one: Cost) -> Cost:
     """Return the cost if counts may be lost: sums have no high bound, and means no bounds."""
-    sums = ("fetches", "round_trips", "seconds", "at_once", "saved", "saved_seconds")
+    sums = (
+        "fetches", "round_trips", "seconds", "at_once", "saved", "saved_seconds",
+        "requests", "requests_saved",
+    )  # fmt: skip
     bounds = {name: getattr(one, name)._replace(high=None) for name in sums}
     mean = one.segment_seconds._replace(low=None, high=None)
     return one._replace(**bounds, segment_seconds=mean)
@@ -263,6 +281,8 @@ def _at_least(one: Cost) -> Cost:
 
 def cost(counts: RemoteReadCounts) -> Cost | None:
     """Return the cost of a broker's index fetches; None if it reported no remote reads."""
+    if counts.object_fetches is not None and counts.object_requests is not None:
+        return _whole(counts, counts.object_fetches, counts.object_requests)
     if counts.fetches is not None and counts.round_trips is not None:
         return _counted(counts, counts.fetches, counts.round_trips)
     if counts.misses is not None:
@@ -271,15 +291,38 @@ def cost(counts: RemoteReadCounts) -> Cost | None:
     return None if reads is None else _modelled(counts, reads)
 
 
+def _whole(counts: RemoteReadCounts, fetches: float, requests: float) -> Cost:
+    """Return figures from jmxlake's storage backend, which fetches whole objects of indexes."""
+    seconds = _divided(counts.load_ns if counts.wait_ns is None else counts.wait_ns, 1e9)
+    saved = fetches - requests  # below zero if the objects do not fit into its memory
+    each = 0.0 if not requests else _divided(seconds, requests)
+    saved_seconds = None if each is None else max(0.0, saved) * each
+    return Cost(
+        counts.source,
+        "measured",
+        "at once",
+        fetches=_exactly(fetches + (counts.hits or 0.0)),
+        round_trips=_exactly(requests),
+        seconds=_exactly(seconds),
+        segment_seconds=_exactly(_divided(seconds, requests)),
+        at_once=_exactly(requests),
+        saved=_exactly(saved),
+        saved_seconds=Bounds(saved_seconds, 0.0, saved_seconds),
+        requests=_exactly(requests),
+        requests_saved=_exactly(saved),
+    )
+
+
 def _counted(counts: RemoteReadCounts, fetches: float, trips: float) -> Cost:
     """Return figures from jmxlake's plugin; ``at once`` has fewer round trips than fetches."""
     waited, sets, ahead = _divided(counts.wait_ns, 1e9), counts.sets, fetches > trips
-    at_once = trips if ahead else sets
+    at_once, requests = trips if ahead else sets, counts.index_requests
     saved = fetches - trips if ahead else None if sets is None else trips - sets
-    if ahead:  # one by one they take their summed time, if they are independent
-        seconds = _divided(counts.request_ns, 1e9)
-        saved_seconds = None if waited is None or seconds is None else max(0.0, seconds - waited)
+    if ahead:
+        requests_saved = None if requests is None else fetches - requests
+        saved_seconds = _saved_seconds(counts, waited, fetches)
     else:  # part of the wait, if all take equally long
+        requests_saved = saved
         saved_seconds = None if waited is None or saved is None else waited * saved / max(trips, 1)
     return Cost(
         counts.source,
@@ -292,7 +335,17 @@ def _counted(counts: RemoteReadCounts, fetches: float, trips: float) -> Cost:
         at_once=_exactly(at_once),
         saved=_exactly(saved),
         saved_seconds=Bounds(saved_seconds, 0.0, saved_seconds),
+        requests=_exactly(requests),
+        requests_saved=_exactly(requests_saved),
     )
+
+
+def _saved_seconds(counts: RemoteReadCounts, waited: float | None, fetches: float) -> float | None:
+    """Return the wait that was saved, if independent requests one by one take as long each."""
+    seconds, requests = _divided(counts.request_ns, 1e9), counts.index_requests
+    if waited is None or seconds is None:
+        return None
+    return max(0.0, seconds * (fetches / requests if requests else 1.0) - waited)
 
 
 def _measured(counts: RemoteReadCounts, misses: float) -> Cost:
@@ -314,6 +367,8 @@ def _measured(counts: RemoteReadCounts, misses: float) -> Cost:
         at_once=Bounds(None, fewest, most),
         saved=saved,
         saved_seconds=saved.times(each),
+        requests=_exactly(misses),
+        requests_saved=saved,
     )
 
 
@@ -332,6 +387,8 @@ def _modelled(counts: RemoteReadCounts, reads: float) -> Cost:
         at_once=segments,
         saved=segments.times(INDEXES - 1),
         saved_seconds=seconds.times((INDEXES - 1) / INDEXES),
+        requests=segments.times(INDEXES),
+        requests_saved=segments.times(INDEXES - 1),
     )
 
 
@@ -378,5 +435,6 @@ QUESTION: Final = Question(
     shows=(
         ReadTopic, ReadingBroker, RemoteReadCounts, Plugin,
         "kafka.topic.remote_fetch.*", "kafka.rsm.index_cache.*", "kafka.rsm.index_fetch.*",
+        "kafka.rsm.index_object.*",
     ),
 )  # fmt: skip

@@ -3,12 +3,15 @@ package jmxlake.kafka;
 import java.io.IOException;
 import java.io.InputStream;
 import java.util.HashMap;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import org.apache.kafka.common.config.ConfigDef;
+import org.apache.kafka.common.config.ConfigDef.CaseInsensitiveValidString;
 import org.apache.kafka.common.config.ConfigDef.Importance;
 import org.apache.kafka.common.config.ConfigDef.Range;
 import org.apache.kafka.common.config.ConfigDef.Type;
+import org.apache.kafka.common.config.ConfigException;
 import org.apache.kafka.common.utils.Utils;
 import org.apache.kafka.server.log.remote.storage.LogSegmentData;
 import org.apache.kafka.server.log.remote.storage.RemoteLogSegmentMetadata;
@@ -27,13 +30,13 @@ public final class CountingRemoteStorageManager implements RemoteStorageManager 
     private static final String BYTES = "fetch.indexes.at.once.bytes";
     private static final ConfigDef SETTINGS = new ConfigDef()
             .define(PLUGIN, Type.CLASS, Importance.HIGH, "The plugin's class.")
-            .define(AT_ONCE, Type.BOOLEAN, false, Importance.LOW, "An experiment, see KIP-1002: "
-                    + "fetch the indexes of a segment side by side.")
+            .define(AT_ONCE, Type.STRING, "false", CaseInsensitiveValidString.in("false", "true", "sets", "all"),
+                    Importance.LOW, "An experiment, see KIP-1002: fetch several indexes of a segment at once.")
             .define(BYTES, Type.LONG, 64L << 20, Range.atLeast(1), Importance.LOW, "The most memory for it.");
 
     private RemoteStorageManager plugin;
     private IndexFetches fetches;
-    private FetchesAhead ahead; // null: indexes are fetched as the broker asks for them
+    private FetchWay way = (segment, type) -> fetches.request(segment, type, true); // one by one
 
     @Override
     public void configure(Map<String, ?> settings) {
@@ -42,15 +45,29 @@ public final class CountingRemoteStorageManager implements RemoteStorageManager 
         rest.keySet().removeAll(own.keySet());
         // Its class comes from remote.log.storage.manager.class.path: Kafka has set the context to that.
         plugin = Utils.newInstance((Class<?>) own.get(PLUGIN), RemoteStorageManager.class);
-        plugin.configure(rest);
         fetches = new IndexFetches(plugin);
-        ahead = (boolean) own.get(AT_ONCE) ? new FetchesAhead(fetches, (long) own.get(BYTES)) : null;
+        String atOnce = ((String) own.get(AT_ONCE)).toLowerCase(Locale.ROOT);
+        if (!atOnce.equals("false")) {
+            way = wayOf(atOnce, (long) own.get(BYTES));
+        }
+        plugin.configure(rest);
+    }
+
+    private FetchWay wayOf(String atOnce, long bound) {
+        Optional<IndexesByShape> shape = IndexesByShape.of(plugin);
+        if (shape.isPresent()) {
+            return new FetchesTogether(fetches, shape.get(), atOnce.equals("all"), bound);
+        }
+        if (atOnce.equals("true")) {
+            return new FetchesAhead(fetches, bound);
+        }
+        throw new ConfigException(AT_ONCE, atOnce, plugin.getClass().getName() + " does not have the method "
+                + IndexesByShape.SIGNATURE + ". Set true or false.");
     }
 
     @Override
     public InputStream fetchIndex(RemoteLogSegmentMetadata segment, IndexType type) throws RemoteStorageException {
-        return fetches.awaited(type, () ->
-                ahead == null ? fetches.request(segment, type, true) : ahead.fetch(segment, type));
+        return fetches.awaited(type, () -> way.fetch(segment, type));
     }
 
     @Override
@@ -58,9 +75,7 @@ public final class CountingRemoteStorageManager implements RemoteStorageManager 
         try {
             plugin.deleteLogSegmentData(segment);
         } finally {
-            if (ahead != null) {
-                ahead.forget(segment.remoteLogSegmentId().id());
-            }
+            way.forget(segment.remoteLogSegmentId().id());
         }
     }
 
@@ -83,7 +98,7 @@ public final class CountingRemoteStorageManager implements RemoteStorageManager 
 
     /** Bytes of indexes that were fetched ahead; for tests. */
     long bytesAhead() {
-        return ahead == null ? 0 : ahead.used();
+        return way.used();
     }
 
     @Override
@@ -91,9 +106,7 @@ public final class CountingRemoteStorageManager implements RemoteStorageManager 
         if (fetches != null) {
             fetches.close();
         }
-        if (ahead != null) {
-            ahead.close();
-        }
+        way.close();
         if (plugin != null) {
             plugin.close();
         }

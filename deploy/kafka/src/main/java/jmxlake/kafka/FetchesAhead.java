@@ -29,7 +29,7 @@ import org.apache.kafka.server.log.remote.storage.RemoteStorageManager.IndexType
  * memory, or being read into it, is within a bound; the oldest gives way. What could not be fetched or kept
  * is fetched again by the thread that asks for it, so that an error reaches it as the plugin gave it.
  */
-final class FetchesAhead {
+final class FetchesAhead implements FetchWay {
     static final String THREAD = "jmxlake-index-fetch";
     private static final int PIECE = 16_384; // what is read at once, and the least that an index counts
     private static final int MOST_THREADS = 32;
@@ -53,7 +53,8 @@ final class FetchesAhead {
     }
 
     /** The index from memory, else by a round trip of the caller's thread. */
-    InputStream fetch(RemoteLogSegmentMetadata segment, IndexType type) throws RemoteStorageException {
+    @Override
+    public InputStream fetch(RemoteLogSegmentMetadata segment, IndexType type) throws RemoteStorageException {
         Ahead ahead = take(segment, type);
         InputStream index = ahead == null ? null : ahead.index();
         if (ahead == null) {
@@ -63,17 +64,18 @@ final class FetchesAhead {
         return index != null ? index : fetches.request(segment, type, true);
     }
 
-    /** Drop what is kept of a segment. */
-    synchronized void forget(Uuid segment) {
+    @Override
+    public synchronized void forget(Uuid segment) {
         kept.entrySet().removeIf(one -> one.getKey().get(0).equals(segment) && one.getValue().drop());
     }
 
-    /** Bytes in memory, or being read into it. */
-    synchronized long used() {
+    @Override
+    public synchronized long used() {
         return used;
     }
 
-    void close() {
+    @Override
+    public void close() {
         threads.shutdownNow();
     }
 

@@ -2,10 +2,12 @@ package jmxlake.kafka;
 
 import static jmxlake.kafka.IndexCounts.Counter;
 
+import java.io.IOException;
 import java.io.InputStream;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.apache.kafka.server.log.remote.storage.RemoteLogSegmentMetadata;
 import org.apache.kafka.server.log.remote.storage.RemoteResourceNotFoundException;
 import org.apache.kafka.server.log.remote.storage.RemoteStorageException;
@@ -51,11 +53,62 @@ final class IndexFetches {
     InputStream request(RemoteLogSegmentMetadata segment, IndexType type, boolean awaited)
             throws RemoteStorageException {
         IndexCounts own = counts.get(type);
+        return counted(own, awaited, () -> new CountedStream(plugin.fetchIndex(segment, type), own, awaited));
+    }
+
+    /**
+     * One request to the plugin for several indexes, counted for the type that the broker waits for.
+     *
+     * @return a stream per index that exists
+     * @throws RemoteStorageException as the plugin threw it, or because its answer has something else than streams
+     */
+    Map<IndexType, InputStream> request(
+            IndexesByShape shape, RemoteLogSegmentMetadata segment, IndexType type, Set<IndexType> types)
+            throws RemoteStorageException {
+        return counted(counts.get(type), true, () -> {
+            Map<?, ?> answer = shape.fetch(segment, types);
+            Map<IndexType, InputStream> streams = new EnumMap<>(IndexType.class);
+            try {
+                for (IndexType one : types) {
+                    InputStream stream = shape.stream(answer, one);
+                    if (stream == null) {
+                        counts.get(one).add(Counter.NotFound, 1);
+                    } else { // not awaited: the fetch reads it, and counts the wait
+                        streams.put(one, new CountedStream(stream, counts.get(one), false));
+                    }
+                }
+            } catch (RemoteStorageException error) {
+                close(answer, Set.of(), type);
+                throw error;
+            }
+            close(answer, types, type);
+            return streams;
+        });
+    }
+
+    /** Close every stream of an answer, except those of some types. */
+    private void close(Map<?, ?> answer, Set<IndexType> except, IndexType type) {
+        answer.forEach((key, stream) -> {
+            if (stream instanceof InputStream && !except.contains(key)) {
+                try {
+                    ((InputStream) stream).close();
+                } catch (IOException | RuntimeException error) {
+                    counts.get(type).add(Counter.Errors, 1); // no one needs this stream
+                }
+            }
+        });
+    }
+
+    private interface Request<T> {
+        T send() throws RemoteStorageException;
+    }
+
+    private static <T> T counted(IndexCounts own, boolean awaited, Request<T> request) throws RemoteStorageException {
         own.add(Counter.Requests, 1);
         own.add(Counter.RoundTrips, awaited ? 1 : 0);
         long began = System.nanoTime();
         try {
-            return new CountedStream(plugin.fetchIndex(segment, type), own, awaited);
+            return request.send();
         } catch (RemoteResourceNotFoundException error) {
             own.add(Counter.NotFound, 1);
             throw error;

@@ -1,0 +1,6 @@
+package io.aiven.kafka.tieredstorage.storage;
+
+/** Declaration for the compiler only: the key of an object. */
+public interface ObjectKey {
+    String value();
+}
