@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,8 +15,8 @@ from collector.sources.java import jvm
 from demo.clients import fill
 from demo.cluster import Cluster
 from demo.jars import kafka_libs
+from demo.tier_plugin import Fault, fault
 from demo.topics import create_assigned
-from tests.broker_plugins import libs_with
 from tests.jmx_sources import jmx_source
 from tests.waiting import wait_for
 
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.kafka
 
-PLUGIN = Path(__file__).parent / "java" / "SlowTieredStorage.java"
 TIERED = catalogue.load().family("tiered")
 LAG = Series("kafka.topic.remote_copy_lag.bytes", "orders")
 COPIED = Series("kafka.topic.remote_copy.bytes", "orders")
@@ -39,10 +37,7 @@ SEGMENT = {
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    folder = tmp_path_factory.mktemp("slow")
-    storage = {"remote.log.storage.manager.class.name": PLUGIN.stem}
-    libs = libs_with(folder, PLUGIN)
-    with Cluster.start(folder / "kafka", 1, extra=storage, libs=libs) as running:
+    with Cluster.start(tmp_path_factory.mktemp("slow") / "kafka", 1) as running:
         jvm.start(kafka_libs(), timeout_seconds=30)
         create_assigned(running, "orders", [[1]], **SEGMENT)
         yield running
@@ -66,15 +61,13 @@ def values(scraper: Scraper) -> dict[Series, float | None]:
 
 
 def test_copy_lag_during_a_copy_is_unknown(cluster: Cluster, scraper: Scraper) -> None:
-    hold = cluster.remote_folder.with_name(f"{cluster.remote_folder.name}.hold")
     fill(cluster.bootstrap, "orders", 1, 2)
     wait_for(lambda: values(scraper).get(LAG) == 0.0 and COPIED in values(scraper), 30)
-    hold.touch()
-    fill(cluster.bootstrap, "orders", 1, 3)
-    wait_for(lambda: LAG not in values(scraper), 30)
-    for _ in range(5):  # the task's interval is a second
-        time.sleep(1)
-        assert LAG not in values(scraper)
-    hold.unlink()
+    with fault(cluster, Fault.HANG_COPY):
+        fill(cluster.bootstrap, "orders", 1, 3)
+        wait_for(lambda: LAG not in values(scraper), 30)
+        for _ in range(5):  # the task's interval is a second
+            time.sleep(1)
+            assert LAG not in values(scraper)
     wait_for(lambda: values(scraper).get(LAG) == 0.0, 30)
     assert (values(scraper)[COPIED] or 0) > 1_000_000
