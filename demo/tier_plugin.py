@@ -71,7 +71,7 @@ class TierEvent(NamedTuple):
 
 
 def plugins_jar() -> Path:
-    """Return the jar with the product's plugin and this one, compiled if it is missing.
+    """Return the jar with the product's plugin and the demo's plugin, compiled if it is missing.
 
     Raises:
         DemoError: javac refused the sources.

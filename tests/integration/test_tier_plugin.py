@@ -1,4 +1,4 @@
-"""The demo's storage plugin on a real broker: its account equals its folder, also after faults."""
+"""The demo's storage plugin on a real broker: its account equals its folder during and after faults."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 def stored(cluster: Cluster) -> dict[str, int]:
-    """Sizes of the segments in the folder, by first offset and id."""
+    """Return the sizes of the segments in the folder, by first offset and id."""
     logs = cluster.remote_folder.glob(f"{TOPIC}-0/*/*.log")
     return {log.stem: log.stat().st_size for log in logs}
 
 
 def accounted(cluster: Cluster) -> dict[str, int]:
-    """The same, by the account."""
+    """Return the sizes by the account."""
     sizes: dict[str, int] = {}
     for event in account(cluster.brokers):
         key = f"{event.first:020}-{event.segment}"
