@@ -1,4 +1,4 @@
-"""The demo's storage plugin on a real broker: its account equals its folder during and after faults."""
+"""The demo's storage plugin on a real broker: its account equals its folder despite faults."""
 
 from __future__ import annotations
 
