@@ -37,7 +37,7 @@ def kafka_libs(version: str = KAFKA) -> Path:
         DemoError: They could not be fetched.
     """
     text = (_IVY_FILES / "kafka.xml").read_text("utf-8").replace("VERSION", version)
-    if version.startswith("3."):
+    if tuple(map(int, version.split("."))) < (4, 1):
         lines = text.splitlines(keepends=True)
         text = "".join(line for line in lines if "log4j-slf4j-impl" not in line)
     return _made_of(text, f"kafka-{version}", f"Kafka {version}")
