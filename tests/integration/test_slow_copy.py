@@ -1,4 +1,7 @@
-"""A broker whose remote tier is slow: Kafka writes a copy lag only when the task has ended."""
+"""Uploads that are slow, or held back by a transaction, on a real broker.
+
+Kafka writes a copy lag only when the task has ended.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
+from confluent_kafka import Producer
 
 from collector import catalogue
 from collector.agent.scrape_attempt import Scraper
@@ -15,6 +19,7 @@ from collector.sources.java import jvm
 from demo.clients import fill
 from demo.cluster import Cluster
 from demo.jars import kafka_libs
+from demo.remote_tier import RemoteTier
 from demo.tier_plugin import Fault, fault
 from demo.topics import create_assigned
 from tests.jmx_sources import jmx_source
@@ -23,9 +28,13 @@ from tests.waiting import wait_for
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from collector.catalogue import Family
+
 pytestmark = pytest.mark.kafka
 
 TIERED = catalogue.load().family("tiered")
+TRANSACTIONS = catalogue.load().family("transactions")
+OPEN = Series("kafka.partition.last_stable_offset_lag", "payments", 0)
 LAG = Series("kafka.topic.remote_copy_lag.bytes", "orders")
 COPIED = Series("kafka.topic.remote_copy.bytes", "orders")
 SEGMENT = {
@@ -50,8 +59,8 @@ def scraper(cluster: Cluster) -> Iterator[Scraper]:
     scraper.close()
 
 
-def values(scraper: Scraper) -> dict[Series, float | None]:
-    answer = scraper.attempt(TIERED, 10_000_000).answer
+def values(scraper: Scraper, family: Family = TIERED) -> dict[Series, float | None]:
+    answer = scraper.attempt(family, 10_000_000).answer
     assert answer is not None
     return {
         series: value
@@ -71,3 +80,26 @@ def test_copy_lag_during_a_copy_is_unknown(cluster: Cluster, scraper: Scraper) -
             assert LAG not in values(scraper)
     wait_for(lambda: values(scraper).get(LAG) == 0.0, 30)
     assert (values(scraper)[COPIED] or 0) > 1_000_000
+
+
+def test_open_transaction_holds_uploads_back(cluster: Cluster, scraper: Scraper) -> None:
+    create_assigned(cluster, "payments", [[1]], **SEGMENT)
+    settings = {"bootstrap.servers": cluster.bootstrap, "transactional.id": "hanging"}
+    producer = Producer({**settings, "transaction.timeout.ms": 600_000})
+    producer.init_transactions(120)
+    producer.begin_transaction()
+    producer.produce("payments", b"open", partition=0)
+    producer.flush(60)
+    tier = RemoteTier(cluster, "payments", [1])
+    fill(cluster.bootstrap, "payments", 1, 3)
+
+    def open_records() -> float:
+        return values(scraper, TRANSACTIONS).get(OPEN) or 0.0
+
+    wait_for(lambda: open_records() > 1 and tier.local_segments() > 1, 30)
+    lag = Series(LAG.metric, "payments")
+    wait_for(lambda: (values(scraper).get(lag) or 0.0) > 1_000_000, 60)
+    assert tier.segments() == 0
+    producer.abort_transaction(60)
+    wait_for(lambda: values(scraper).get(lag) == 0.0 and open_records() == 0, 60)
+    assert tier.segments() > 0

@@ -43,7 +43,7 @@ def accounted(cluster: Cluster) -> dict[str, int]:
         if event.event == "copy_finished":
             sizes[key] = event.size
         elif event.event == "delete_finished":
-            del sizes[key]
+            sizes.pop(key, None)  # Kafka also deletes what it failed to copy
     return sizes
 
 
