@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from demo.index_fetches import AIVEN_SOURCES, SOURCES
+from demo.tier_plugin import AIVEN_SOURCES, SOURCES
 from tests.packaging.conftest import ROOT
 
 if TYPE_CHECKING:

@@ -22,10 +22,11 @@ from collector.sources.java import jvm
 from demo.clients import consumer, producer, send
 from demo.cluster import Cluster
 from demo.errors import DemoError
-from demo.index_fetches import AIVEN_SOURCES, FAMILY, SOURCES
+from demo.index_fetches import FAMILY
 from demo.jars import kafka_libs
 from demo.java import compile_jar
 from demo.java_admin import reassign
+from demo.tier_plugin import AIVEN_SOURCES, SOURCES
 from demo.topics import create_assigned
 from tests.jmx_sources import jmx_source
 from tests.rig.s3.proxy import FaultyProxy

@@ -9,7 +9,7 @@ from lakehouse.report.facts.fields import Rows
 from lakehouse.report.facts.sections import remote_reads, tier_lag
 from lakehouse.report.facts.sections.remote_reads import ReadingBroker
 from lakehouse.report.facts.sections.storage import QUESTION, StoredTopic
-from lakehouse.report.facts.sections.tier_lag import TierBroker
+from lakehouse.report.facts.sections.tier_lag import HeldTopic, TierBroker
 from lakehouse.report.figures import Facts, Row, length
 from lakehouse.report.tables.section import (
     Claim,
@@ -171,6 +171,18 @@ BROKERS: Final = TableSpec(
     worst=most("held_back_us"),
 )
 
+HELD: Final = TableSpec(
+    rows=Rows(HeldTopic, "tier_lag.held_topics"),
+    caption="Topics that hold uploads back on purpose",
+    noun="topic",
+    columns=(
+        Column("Topic", name("topic")),
+        Column("remote.copy.lag.ms", number("copy_lag_ms")),
+        Column("remote.copy.lag.bytes", number("copy_lag_bytes")),
+    ),
+    unknown="",
+)
+
 READ: Final = TableSpec(
     rows=remote_reads.QUESTION.bad[0],
     caption="Topics read from remote storage",
@@ -208,6 +220,7 @@ TIERED: Final = section(
         tier_lag.QUESTION,
         Claim(TOPICS, _lagged),
         Claim(BROKERS, _throttled, "throttled by a copy quota", is_own=False),
+        more=(HELD,),
     ),
     counted(
         remote_reads.QUESTION,

@@ -43,7 +43,8 @@ class EventCause(NamedTuple):
 
     kind: Annotated[str, Means(
         "rolling_restart, restarted, no_answer, fenced, unclean_election, leader_change, "
-        "reassignment, config_change, quota, retention, slow_group, copy_errors or not_known",
+        "reassignment, config_change, quota, retention, slow_group, copy_errors, "
+        "hanging_transaction or not_known",
         column="")]  # fmt: skip
     sources: Annotated[list[str], Means("brokers that caused it")]
     start: Annotated[str | None, Means("start of their absence, UTC")]
@@ -165,6 +166,7 @@ class Draft:
 
     Attributes:
         near: The evidence near its onset.
+        is_hanging: Whether a transaction of its topic was hanging.
         rests: Bad time without an incident.
         hours: The hours of that time.
     """
@@ -172,6 +174,7 @@ class Draft:
     judged: Judged
     items: list[Incident]
     near: Near = _NOT_LOOKED_AT
+    is_hanging: bool = False
     uses: list[Used] = field(default_factory=list)
     rests: list[Rest] = field(default_factory=list)
     hours: list[Span] = field(default_factory=list)
@@ -276,9 +279,10 @@ class Writer:
 
     def _cause(self, draft: Draft, topics: Sequence[str]) -> EventCause:
         cause, near = draft.judged.cause, draft.near
+        if draft.key.kind == "tiered":
+            failed = self._sizes.failed(draft.key)
+            cause = causes.of_tier(cause, failed=failed, hanging=draft.is_hanging)
         kind = cause.kind
-        if draft.key.kind == "tiered" and self._sizes.failed(draft.key):
-            kind = "copy_errors"
         changes = [one for one in near.changes or () if one.topic is None or one.topic in topics]
         is_open = draft.key.kind == AVAILABILITY
         return EventCause(
@@ -304,7 +308,7 @@ class Writer:
         if kind != NOT_KNOWN:
             return []
         if draft.key.kind == "tiered":
-            return ["copy_errors"] if self._sizes.failed(draft.key) is False else []
+            return [causes.FAILED] if self._sizes.failed(draft.key) is False else []
         if draft.key.kind != AVAILABILITY:
             return []
         near = draft.near
