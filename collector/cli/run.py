@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collector.spool.spool import Spool
     from collector.telemetry.health_server import HealthServer
 
-_FOUND = "sources"
+_FOUND, _OWNERS = "sources", "watched groups"
 Handler = Callable[..., object] | signal.Handlers
 _HEEDED = [signal.SIGHUP, signal.SIGUSR1]
 _COUNTED = ((RUNS, "start", "metric"), (SCRAPES, "start", "family"), (EVENTS, "at", "kind"))
@@ -92,6 +92,7 @@ def _run(path: Path, config: Config, windows: int | None, *, as_json: bool, new_
     from collector.agent.reload import Reload
     from collector.agent.schedule import phase_us
     from collector.clock import SystemClock
+    from collector.sources.admin.watched_groups import shared
     from collector.spool.recorder import Recorder
     from collector.spool.spool import Spool
 
@@ -116,9 +117,13 @@ def _run(path: Path, config: Config, windows: int | None, *, as_json: bool, new_
         phase = phase_us(spool.agent, interval_us)
         from collector.delivery.delivery import Delivery  # delta-rs is loaded after the JVM
         from collector.delivery.storage_options import of_lake
+        from collector.delivery.watched_groups_table import WatchedGroupsTable
 
         lake, in_force = config.lake, lambda: reload.catalogue
-        to_lake = dry or Delivery(lake.path, of_lake(lake), spool, recorder, in_force)
+        options = of_lake(lake)
+        to_lake = dry or Delivery(lake.path, options, spool, recorder, in_force)
+        known, remember = spool.recall(_OWNERS), partial(spool.remember, _OWNERS)
+        owners = WatchedGroupsTable(lake.path, options, shared(), known, remember)
         agent = Agent(
             tasks, recorder, to_lake.deliver_next, interval_us, SystemClock(),
             commit_phase_us=phase, limits=config.limits,
@@ -127,7 +132,8 @@ def _run(path: Path, config: Config, windows: int | None, *, as_json: bool, new_
         if config.health.port:
             resources.callback(_serve_health(config, agent, spool, recorder).close)
         _handle_signals(stop, reload, spool_path)  # after the JVM has set its own handlers
-        agent.run(stop, reload, _about(config, catalogue.hash), crash_reports.new(spool_path))
+        about, crashes = _about(config, catalogue.hash), crash_reports.new(spool_path)
+        agent.run(stop, reload, about, crashes, owners.read if config.admin else None)
         # All data is stored, so a second signal must not look like a crash.
         _on_signals([*_HEEDED, signal.SIGTERM, signal.SIGINT], signal.SIG_IGN)
     if dry is not None:

@@ -7,6 +7,10 @@ between after C1 and before C2. The unit is offsets: transaction markers and abo
 offsets too. Without a commit C2 the minimum is 0: the start position of a group is unknown, and a
 group that starts at the end commits nothing in a quiet partition.
 
+A share group (KIP-932) completes records out of order. Its commit is its start offset. The number
+of completed records from there on is known, but not their offsets, so the minimum is lower by that
+number. In a topic that compaction also cleans, the minimum is 0: compacted offsets are not lost.
+
 A partial response delays a loss and does not drop it. The baseline of each group and partition is
 its last complete reading: log start and commit of one response. If the group or the log start is
 missing, the next complete reading counts the loss since the baseline. Its run starts at the end of
@@ -111,6 +115,7 @@ class NonConsumed(msgspec.Struct):
             after = offsets.commits_after[commit]
             # A recreated topic has no baseline.
             loss = _UNKNOWN if start is None else _between(start, max(known, now), before, after)
+            loss = _less(loss, offsets.uncertain.get(commit, 0))
             if loss.low and shared:
                 loss = loss._replace(low=0.0)
             if not moved or loss.high != 0 or late is not None:
@@ -176,6 +181,11 @@ def _between(start1: int, start2: int, before: int | None, after: int | None) ->
     low = 0 if after is None else max(0, start2 - max(start1, after))
     high = max(0, start2 - max(start1, before if before is not None else start1))
     return Loss(float(low), float(high))
+
+
+def _less(loss: Loss, uncertain: int) -> Loss:
+    """Return a loss with a minimum that is lower by a number of offsets."""
+    return loss if not loss.low else loss._replace(low=max(0.0, loss.low - uncertain))
 
 
 def increases(losses: Mapping[Commit, Loss]) -> tuple[dict[Series, float | None], ...]:
