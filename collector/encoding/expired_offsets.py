@@ -30,10 +30,12 @@ import msgspec
 
 from collector.model import Commit, Offsets, Partition, Series
 from lakehouse.tables import OTHER
+from lakehouse.tables.exposed_metrics import LOST_IN_PARTITION
 
 LOW: Final = "kafka.group.non_consumed.low"
 HIGH: Final = "kafka.group.non_consumed.high"
 _MOST_TOTALS: Final = 10_000
+_MOST_PARTITIONS: Final = 1_000
 # A listing misses a group while its new coordinator loads the group's state.
 _LISTINGS_MISSED: Final = 3
 
@@ -207,11 +209,19 @@ def _series(metric: str, commit: Commit) -> Series:
 def add_up(totals: dict[Series, float], rises: Mapping[Series, float | None]) -> None:
     """Add increases to totals by group and topic. New series above a limit are ``__other__``.
 
+    The first partitions also have a total of their own, whose metric is in ``LOST_IN_PARTITION``.
     Unknown increases are in no total.
     """
-    for series, rise in rises.items():
-        if rise:
-            total = series._replace(partition=None)
-            if total not in totals and len(totals) >= _MOST_TOTALS:
-                total = total._replace(topic=OTHER, group=OTHER)
-            totals[total] = totals.get(total, 0.0) + rise
+    known = {series: rise for series, rise in rises.items() if rise}
+    partitions = sum(series.partition is not None for series in totals) if known else 0
+    for series, rise in known.items():
+        total = series._replace(partition=None)
+        if total not in totals and len(totals) - partitions >= _MOST_TOTALS:
+            total = total._replace(topic=OTHER, group=OTHER)
+        totals[total] = totals.get(total, 0.0) + rise
+        single = series._replace(metric=LOST_IN_PARTITION[series.metric])
+        if single not in totals and partitions < _MOST_PARTITIONS:
+            totals[single] = 0.0
+            partitions += 1
+        if single in totals:
+            totals[single] += rise
