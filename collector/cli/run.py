@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collector.spool.spool import Spool
     from collector.telemetry.health_server import HealthServer
 
-_FOUND, _OWNERS = "sources", "watched groups"
+_FOUND = "sources"
 Handler = Callable[..., object] | signal.Handlers
 _HEEDED = [signal.SIGHUP, signal.SIGUSR1]
 _COUNTED = ((RUNS, "start", "metric"), (SCRAPES, "start", "family"), (EVENTS, "at", "kind"))
@@ -122,8 +122,7 @@ def _run(path: Path, config: Config, windows: int | None, *, as_json: bool, new_
         lake, in_force = config.lake, lambda: reload.catalogue
         options = of_lake(lake)
         to_lake = dry or Delivery(lake.path, options, spool, recorder, in_force)
-        known, remember = spool.recall(_OWNERS), partial(spool.remember, _OWNERS)
-        owners = WatchedGroupsTable(lake.path, options, shared(), known, remember)
+        owners = WatchedGroupsTable(lake.path, options, shared(), spool)
         agent = Agent(
             tasks, recorder, to_lake.deliver_next, interval_us, SystemClock(),
             commit_phase_us=phase, limits=config.limits,

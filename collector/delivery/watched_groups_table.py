@@ -17,6 +17,7 @@ from collector.delivery.error_messages import explain, scrubbed
 from collector.delivery.storage_options import bounded, secrets
 from collector.errors import JmxlakeError, LakeError, LakeSchemaError
 from collector.sources.admin.watched_groups import MOST_ROWS, Owners, Row, WatchedGroups, owners_of
+from collector.spool.spool import Spool
 from lakehouse.tables import WATCHED_GROUPS, delta_log, paths
 from lakehouse.tables.error_text import is_fault
 from lakehouse.tables.table import delta_type
@@ -34,8 +35,7 @@ class WatchedGroupsTable:
         lake: Root of the lake: a folder, or a URL that delta-rs supports.
         options: Returns the storage options of delta-rs for each read.
         watched: Rules in force, which it sets.
-        known: Rules of an earlier process, as ``remember`` got them.
-        remember: Stores the rules for the next process.
+        spool: Keeps the rules for the next process.
     """
 
     def __init__(
@@ -43,15 +43,15 @@ class WatchedGroupsTable:
         lake: str,
         options: Callable[[], Mapping[str, str]],
         watched: WatchedGroups,
-        known: str | None,
-        remember: Callable[[str], None],
+        spool: Spool,
     ) -> None:
         self._url = f"{lake.rstrip('/')}/{WATCHED_GROUPS.path}"
-        self._options, self._watched, self._remember = options, watched, remember
+        self._options, self._watched, self._spool = options, watched, spool
+        self._key = f"table {self._url}"  # as other known tables of the lake
         self._where = f"lake table {scrubbed(self._url, [])}"
         self._secrets: list[str] = []
         self._version: tuple[str, int] | None = None
-        watched.owners = _decoded(known)
+        watched.owners = _decoded(spool.recall(self._key))
 
     def read(self) -> None:
         """Read the table if it has changed, and set the rules in force.
@@ -71,7 +71,7 @@ class WatchedGroupsTable:
             return
         self._watched.owners = found
         if msgspec.structs.replace(before, failure=None) != found:
-            self._remember(msgspec.json.encode(found).decode())
+            self._spool.remember(self._key, msgspec.json.encode(found).decode())
 
     def _read(self) -> Owners | None:
         """Return the rules of the table. None: it has not changed."""

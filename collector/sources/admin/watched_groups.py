@@ -20,16 +20,16 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from lakehouse.tables import watched_groups_fault
+
 TOPIC_SETTING: Final = "non.consumed.offsets.groups"
 """Setting of a topic: IDs of groups, separated by commas. Empty: not set."""
 
 MOST_ROWS: Final = 10_000
 """Maximum rows of the table. An agent reads no more of them."""
 _MOST_PATTERNS: Final = 200  # each is compared with each topic
-_MOST_GROUPS: Final = 200
-_LONGEST: Final = 1_000
+_LONGEST: Final = 1_000  # text of an event
 _WILD: Final = re.compile(r"[*?\[]")
-_TOPIC: Final = re.compile(r"(?:[a-zA-Z0-9._*?-]|\[!?[a-zA-Z0-9._-]+\])+")
 _KNOWN: Final = 100_000  # cached answers
 
 
@@ -75,9 +75,9 @@ def owners_of(rows: Iterable[Row]) -> Owners:
     newest: dict[str, Row] = {}
     rejected: dict[str, str] = {}
     for row in sorted(rows, key=_age):
-        topic, why = _shown(row.topic), _fault(row)
+        topic, why = row.topic or "", watched_groups_fault(row.topic, row.groups)
         if why is not None:
-            rejected[topic] = why
+            rejected[topic[:_LONGEST]] = why
         else:
             newest[topic] = row
     names = sorted(one for one in newest if not _WILD.search(one))
@@ -90,24 +90,6 @@ def owners_of(rows: Iterable[Row]) -> Owners:
 
 def _age(row: Row) -> tuple[int, str]:
     return (-1 if row.set_at_us is None else row.set_at_us, repr(row))
-
-
-def _shown(topic: str | None) -> str:
-    return (topic or "")[:_LONGEST]
-
-
-def _fault(row: Row) -> str | None:
-    """Return why a row is invalid. None: it is valid."""
-    topic, groups = row.topic, row.groups
-    if not topic or len(topic) > _LONGEST or not _TOPIC.fullmatch(topic):
-        return "topic is not a name or pattern of a topic"
-    if not groups:
-        return 'groups is empty; use "!*" for no groups'
-    if len(groups) > _MOST_GROUPS:
-        return f"groups has more than {_MOST_GROUPS} entries"
-    if any(not one or one == "!" or len(one) > _LONGEST for one in groups):
-        return "groups has an entry that is empty or too long"
-    return None
 
 
 class WatchedGroups:
