@@ -115,9 +115,8 @@ class WatchedGroupsTable:
             raise LakeSchemaError(f"{self._where}: {error}") from None
         sizes = actions.column("size_bytes").to_pylist()
         if any(size < 0 for size in sizes) or sum(sizes) > _MOST_BYTES:
-            raise LakeError(
-                f"{self._where}: its files exceed {_MOST_BYTES >> 20} MiB; delete old rows"
-            )
+            why = f"the files exceed {_MOST_BYTES >> 20} MiB"
+            raise LakeError(f"{self._where}: {why}; delete old rows")
         types = {field.name: delta_type(field.type) for field in delta.schema().fields}
         missing = [name for name in _READ if name not in types]
         wrong = [f"no column {name}" for name in missing] or WATCHED_GROUPS.wrong_types(types)

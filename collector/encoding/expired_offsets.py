@@ -23,6 +23,7 @@ and in the low bound of neither agent. Losses in time without coverage are treat
 because another broker may have led the partition and its agent counted them.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
@@ -35,7 +36,7 @@ from lakehouse.tables.exposed_metrics import LOST_IN_PARTITION
 LOW: Final = "kafka.group.non_consumed.low"
 HIGH: Final = "kafka.group.non_consumed.high"
 _MOST_TOTALS: Final = 10_000
-_MOST_PARTITIONS: Final = 1_000
+_MOST_PARTITIONS: Final = 1_000  # of each bound
 # A listing misses a group while its new coordinator loads the group's state.
 _LISTINGS_MISSED: Final = 3
 
@@ -213,15 +214,13 @@ def add_up(totals: dict[Series, float], rises: Mapping[Series, float | None]) ->
     Unknown increases are in no total.
     """
     known = {series: rise for series, rise in rises.items() if rise}
-    partitions = sum(series.partition is not None for series in totals) if known else 0
+    counts = Counter(series.metric for series in totals) if known else Counter[str]()
     for series, rise in known.items():
         total = series._replace(partition=None)
-        if total not in totals and len(totals) - partitions >= _MOST_TOTALS:
+        if total not in totals and counts[LOW] + counts[HIGH] >= _MOST_TOTALS:
             total = total._replace(topic=OTHER, group=OTHER)
-        totals[total] = totals.get(total, 0.0) + rise
         single = series._replace(metric=LOST_IN_PARTITION[series.metric])
-        if single not in totals and partitions < _MOST_PARTITIONS:
-            totals[single] = 0.0
-            partitions += 1
-        if single in totals:
-            totals[single] += rise
+        is_shown = single in totals or counts[single.metric] < _MOST_PARTITIONS
+        for one in (total, single) if is_shown else (total,):
+            counts[one.metric] += one not in totals
+            totals[one] = totals.get(one, 0.0) + rise

@@ -26,7 +26,7 @@ TOPIC_SETTING: Final = "non.consumed.offsets.groups"
 """Setting of a topic: IDs of groups, separated by commas. Empty: not set."""
 
 MOST_ROWS: Final = 10_000
-"""Maximum rows of the table. An agent reads no more of them."""
+"""Maximum rows of the table. An agent rejects a larger table."""
 _MOST_PATTERNS: Final = 200  # each is compared with each topic
 _LONGEST: Final = 1_000  # text of an event
 _WILD: Final = re.compile(r"[*?\[]")
@@ -39,7 +39,7 @@ class Row(NamedTuple):
     Attributes:
         topic: Name or pattern of a topic.
         groups: Names and patterns of groups; ``!`` excludes.
-        set_at_us: Time of the row (µs). Of several rows for a topic the newest applies.
+        set_at_us: Time of the row (µs). The newest row of a topic applies.
     """
 
     topic: str | None
