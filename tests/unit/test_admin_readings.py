@@ -7,7 +7,8 @@ import pytest
 from collector.model import Commit, Partition, Series
 from collector.sources.admin import readings
 from collector.sources.admin.client import Cluster, PartitionState, QuotaEntity
-from collector.sources.admin.offsets import GroupRules, commits_in
+from collector.sources.admin.offsets import commits_in
+from collector.sources.admin.watched_groups import GroupRules
 
 CLUSTER = Cluster("c", live=(1, 2, 3), fenced=(4,))
 TOPICS = {

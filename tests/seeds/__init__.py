@@ -1,0 +1,1 @@
+"""Figures of the five questions, measured on real brokers: ``make test-seeds``."""
