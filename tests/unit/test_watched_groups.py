@@ -30,7 +30,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 NOON = dt.datetime(2026, 11, 30, 12, tzinfo=dt.UTC)
-TYPES = {"topic": pa.string(), "groups": pa.list_(pa.string()), "set_at": pa.timestamp("us", "UTC")}
+SCHEMA = pa.schema(
+    {"topic": pa.string(), "groups": pa.list_(pa.string()), "set_by": pa.string(),
+     "set_at": pa.timestamp("us", "UTC")}
+)  # fmt: skip
 
 
 def owners(*rows: tuple[str, list[str]]) -> Owners:
@@ -124,10 +127,11 @@ def run(lake: Path, *options: str) -> list[dict[str, object]]:
     return [json.loads(line) for line in ran.output.splitlines()]
 
 
-def append(lake: Path, **columns: object) -> None:
-    """Append a row as any other engine could."""
-    arrays = {name: pa.array([columns[name]], TYPES[name]) for name in columns}
-    write_deltalake(str(lake / WATCHED_GROUPS.path), pa.table(arrays), mode="append")
+def append(lake: Path, topics: list[str]) -> None:
+    """Append rows as any other engine could."""
+    rows = [{"topic": topic, "groups": ["g"], "set_at": NOON} for topic in topics]
+    table = pa.Table.from_pylist(rows, SCHEMA)
+    write_deltalake(str(lake / WATCHED_GROUPS.path), table, mode="append")
 
 
 def test_command_creates_the_table_and_agents_read_it(lake: Path, spool: Spool) -> None:
@@ -141,7 +145,7 @@ def test_command_creates_the_table_and_agents_read_it(lake: Path, spool: Spool) 
     table.read()
     assert watched.owners == Owners({"orders": ("a", "!b")})
     run(lake, "--topic", "orders", "--group", "c")
-    append(lake, topic="bad[", groups=["g"], set_at=NOON)
+    append(lake, ["bad["])
     table.read()
     assert watched.owners.rules == {"orders": ("c",)}
     assert [*watched.owners.rejected] == ["bad["]
@@ -182,11 +186,7 @@ def test_table_that_is_not_usable_is_one_line(lake: Path, spool: Spool) -> None:
         table.read()
     shutil.rmtree(place)
     run(lake)
-    many = pa.table(
-        {"topic": [f"t{n}" for n in range(10_001)], "groups": [["g"]] * 10_001},
-        schema=pa.schema({name: TYPES[name] for name in ("topic", "groups")}),
-    )
-    write_deltalake(str(place), many, mode="append")
+    append(lake, [f"t{n}" for n in range(10_001)])
     with pytest.raises(LakeError, match="more than 10,000 rows"):
         table.read()
     newest = place / "_delta_log" / f"{DeltaTable(str(place)).version():020}.json"
