@@ -202,12 +202,14 @@ def starts_of(offsets: Offsets, topic: str) -> dict[Partition, int]:
     return {one: at for one, at in offsets.log_starts.items() if one.topic == topic}
 
 
-def produce(bootstrap: str, topic: str, timestamps_ms: list[int]) -> None:
+def produce(
+    bootstrap: str, topic: str, timestamps_ms: list[int], partitions: int = PARTITIONS
+) -> None:
     """Write a record for each timestamp to each partition, each in its own batch. -1: now."""
     alone = {"linger.ms": 0, "batch.num.messages": 1, "max.in.flight": 1}
     producer = Producer({"bootstrap.servers": bootstrap, **alone})
     for at in timestamps_ms:
-        for number in range(PARTITIONS):
+        for number in range(partitions):
             more = {"timestamp": at} if at >= 0 else {}
             producer.produce(topic, b"x", partition=number, **more)
     assert producer.flush(60) == 0
