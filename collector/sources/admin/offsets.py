@@ -243,9 +243,10 @@ def _uncertain(commits: Iterable[Commit], found: _Response) -> dict[Commit, int]
     The end is newer than the lag, so this number can only be too high.
     """
     shares, uncertain = _shares_by_commit(found.shares), dict[Commit, int]()
-    for commit in commits:
+    compacted = {topic for topic, one in found.configs.items() if readings.is_compacted(one)}
+    for commit in commits if shares or compacted else ():
         start = found.starts.get(commit.log, 0)
-        if readings.is_compacted(found.configs.get(commit.topic, {})):
+        if commit.topic in compacted:
             uncertain[commit] = start  # all
         elif (share := shares.get(commit)) is not None:
             end = found.ends.get(commit.log)
