@@ -26,6 +26,9 @@ _MOST_BYTES: Final = 16 << 20  # of all files, packed
 _QUERY: Final = f"""
     SELECT topic, groups, CAST(set_at AS BIGINT) FROM watched_groups LIMIT {MOST_ROWS + 1}"""  # noqa: S608 - of a number
 _READ: Final = ("topic", "groups", "set_at")
+_CREATE: Final = "create the table with `jmxlake watched-groups`"
+# Reader features without effect on the files. Files of deletion vectors can be anywhere.
+_HARMLESS: Final = {"v2Checkpoint", "vacuumProtocolCheck"}
 
 
 class WatchedGroupsTable:
@@ -108,6 +111,11 @@ class WatchedGroupsTable:
 
     def _check(self, delta: DeltaTable) -> None:
         """Raise LakeError if the table is too large, or has other columns or files elsewhere."""
+        protocol = delta.protocol()
+        features = set(protocol.reader_features or ()) - _HARMLESS
+        if protocol.min_reader_version == 2 or features:
+            named = ", ".join(sorted(features)) or "column mapping"
+            raise LakeSchemaError(f"{self._where}: agents do not read {named}; {_CREATE}")
         actions = delta.get_add_actions()
         try:
             paths.check_table(delta.table_uri, actions.column("path").to_pylist())
@@ -121,8 +129,7 @@ class WatchedGroupsTable:
         missing = [name for name in _READ if name not in types]
         wrong = [f"no column {name}" for name in missing] or WATCHED_GROUPS.wrong_types(types)
         if wrong:
-            why = f"{', '.join(wrong)}; create the table with `jmxlake watched-groups`"
-            raise LakeSchemaError(f"{self._where}: {why}")
+            raise LakeSchemaError(f"{self._where}: {', '.join(wrong)}; {_CREATE}")
 
     @contextmanager
     def _explained(self) -> Iterator[None]:

@@ -51,7 +51,7 @@ class Trial:
 
     Args:
         cluster: The cluster.
-        rng: Decides what members do and what is deleted.
+        rng: Random choices of members and of deletions.
     """
 
     def __init__(self, cluster: Cluster, rng: random.Random) -> None:
@@ -151,7 +151,7 @@ def deleted(trial: Trial) -> None:
 
 
 def expired(trial: Trial) -> None:
-    """Let retention delete records of which the groups have read some."""
+    """Let retention delete records after the groups have read some of them."""
     bootstrap = trial.cluster.bootstrap
     create_assigned(
         trial.cluster, FADING, [[1]] * PARTITIONS, retention_ms=str(KEPT_MS), segment_ms="3000"

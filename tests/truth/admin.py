@@ -71,7 +71,7 @@ class SimulatedOffsets:
         return Groups([*GROUPS], [])
 
     def share_offsets(self, _: Collection[str]) -> GroupAnswers[dict[Partition, ShareOffset]]:
-        """There are no share groups."""
+        """Return nothing: no share group is simulated."""
         return GroupAnswers({}, {})
 
     def assigned_topics(self, groups: Sequence[str]) -> GroupAnswers[set[str]]:

@@ -185,6 +185,10 @@ def test_table_that_is_not_usable_is_one_line(lake: Path, spool: Spool) -> None:
     with pytest.raises(LakeSchemaError, match=r"no column set_at.*watched-groups"):
         table.read()
     shutil.rmtree(place)
+    DeltaTable.create(str(place), SCHEMA, configuration={"delta.enableDeletionVectors": "true"})
+    with pytest.raises(LakeSchemaError, match="do not read deletionVectors"):
+        table.read()
+    shutil.rmtree(place)
     run(lake)
     append(lake, [f"t{n}" for n in range(10_001)])
     with pytest.raises(LakeError, match="more than 10,000 rows"):
