@@ -61,12 +61,13 @@ class WatchedGroupsTable:
 
         Raises:
             LakeError: The table cannot be read. The last known rules stay in force.
+            ConfigError: The same, because of the storage options.
             SpoolError: The rules cannot be stored.
         """
         before = self._watched.owners
         try:
             found = self._read()
-        except LakeError as error:
+        except JmxlakeError as error:
             self._version = None
             self._watched.owners = msgspec.structs.replace(before, failure=str(error))
             raise

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
+from collector.errors import SourceDataError
 from collector.model import Partition
 from collector.sources.java.jvm import java
 
@@ -47,10 +48,6 @@ class GroupAnswers(NamedTuple, Generic[_Found]):
     failed: dict[str, str]
 
 
-class UnansweredError(Exception):
-    """A response lacks a part of a group, and Kafka's client does not return the reason."""
-
-
 def get(future: Any, *absent: str) -> Any:
     """Return the result of a future. None: it failed with one of these exceptions."""
     try:
@@ -89,7 +86,7 @@ def _answers(
     for group, future in futures.items():
         try:
             found[group] = read(get(future, NO_SUCH_GROUP, *absent))
-        except UnansweredError as error:
+        except SourceDataError as error:
             failed[group] = str(error)
         except java("java.util.concurrent.ExecutionException") as error:
             first = first or error
@@ -135,12 +132,13 @@ def _share_offsets(offsets: Any) -> dict[Partition, ShareOffset]:
     """Return the initialized partitions of a share group.
 
     Raises:
-        UnansweredError: The share coordinator did not return the state of a partition.
+        SourceDataError: The share coordinator did not return the state of a partition. Kafka's
+            client does not return the reason.
     """
     found = {}
     for one, info in offsets.items() if offsets is not None else ():
         if info is None:
-            raise UnansweredError(_NO_STATE)
+            raise SourceDataError(_NO_STATE)
         lag, start = info.lag().orElse(None), int(info.startOffset())
         if start >= 0:  # -1: the group has not read the partition yet
             partition = Partition(str(one.topic()), int(one.partition()))

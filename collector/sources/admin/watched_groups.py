@@ -15,7 +15,7 @@ affects itself.
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from fnmatch import translate
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Final, NamedTuple
 
 import msgspec
@@ -99,7 +99,7 @@ class WatchedGroups:
         self.owners = owners or Owners()
 
 
-@lru_cache(maxsize=1)
+@cache
 def shared() -> WatchedGroups:
     """Return the rules that the reader of the table and all Admin sources of a process share."""
     return WatchedGroups()
