@@ -22,7 +22,7 @@ from lakehouse.tables import WATCHED_GROUPS, delta_log, paths
 from lakehouse.tables.error_text import is_fault
 from lakehouse.tables.table import delta_type
 
-_MOST_BYTES: Final = 16 << 20  # of all files, packed
+_MOST_BYTES: Final = 4 << 20  # of all files, packed
 _QUERY: Final = f"""
     SELECT topic, groups, CAST(set_at AS BIGINT) FROM watched_groups LIMIT {MOST_ROWS + 1}"""  # noqa: S608 - of a number
 _READ: Final = ("topic", "groups", "set_at")
