@@ -5,6 +5,7 @@ Kafka's own client runs in the JVM of this process, so the agent's JVM must be r
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from collector.model import Partition
@@ -13,13 +14,30 @@ from collector.sources.java.jvm import java
 from tests.waiting import wait_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
 _CONSUMER: Final = "org.apache.kafka.clients.consumer"
 _DESERIALIZER: Final = "org.apache.kafka.common.serialization.ByteArrayDeserializer"
 _POLL_MS: Final = 500
-# Kafka gives up a record after five deliveries. A record that is not completed must stay available.
-MOST_RELEASES: Final = 3
+# Kafka gives up a record after five deliveries, two of which can be held.
+_MOST_RELEASES: Final = 2
+
+
+class Progress:
+    """Progress of a share group. Its members share it.
+
+    Attributes:
+        completed: Offsets that the group has completed, by partition.
+        releases: Number of releases of each record.
+    """
+
+    def __init__(self) -> None:
+        self.completed: dict[Partition, set[int]] = {}
+        self.releases: Counter[tuple[Partition, int]] = Counter()
+
+    def lacks(self, partition: Partition, offsets: Iterable[int]) -> int:
+        """Return the number of offsets that the group has not completed."""
+        return len(set(offsets) - self.completed.get(partition, set()))
 
 
 class ShareMember:
@@ -29,14 +47,11 @@ class ShareMember:
         bootstrap: Addresses of the brokers.
         group: Share group.
         topics: Subscribed topics.
-        completed: Offsets that the group has completed, by partition. Members of a group share it.
+        progress: Progress of the group.
     """
 
-    def __init__(
-        self, bootstrap: str, group: str, topics: list[str], completed: dict[Partition, set[int]]
-    ) -> None:
-        self.completed = completed
-        self._releases: dict[tuple[Partition, int], int] = {}
+    def __init__(self, bootstrap: str, group: str, topics: list[str], progress: Progress) -> None:
+        self._progress = progress
         settings = java("java.util.HashMap")(
             {"bootstrap.servers": bootstrap, "group.id": group,
              "share.acknowledgement.mode": "explicit", "max.poll.records": "10",
@@ -61,7 +76,9 @@ class ShareMember:
         for one, error in self._consumer.commitSync(duration.ofSeconds(60)).items():
             partition = Partition(str(one.topic()), int(one.partition()))
             if not error.isPresent():
-                self.completed.setdefault(partition, set()).update(chosen.get(partition, ()))
+                self._progress.completed.setdefault(partition, set()).update(
+                    chosen.get(partition, ())
+                )
         return len(records)
 
     def hold(self) -> list[Any]:
@@ -93,8 +110,8 @@ class ShareMember:
     ) -> str:
         kind, key = decide(partition, offset), (partition, offset)
         if kind == "RELEASE":
-            self._releases[key] = self._releases.get(key, 0) + 1
-            if self._releases[key] > MOST_RELEASES:
+            self._progress.releases[key] += 1
+            if self._progress.releases[key] > _MOST_RELEASES:
                 return "ACCEPT"
         return kind
 

@@ -16,7 +16,7 @@ from collector.sources.java import jvm
 from demo.topics import create_assigned, delete_records
 from tests.commits import commit
 from tests.seeds.share_groups import produce
-from tests.share_consumers import ShareMember, read_from_start
+from tests.share_consumers import Progress, ShareMember, read_from_start
 from tests.waiting import wait_for
 
 if TYPE_CHECKING:
@@ -56,25 +56,24 @@ def test_share_group_has_lag_and_losses(
     read_from_start(cluster.bootstrap, "pool")
     produce(cluster.bootstrap, "pooled", [-1] * RECORDS, 1)
     commit(cluster, "ordinary", {("pooled", 0): 4})
-    completed: dict[Partition, set[int]] = {}
-    partition, pool = Partition("pooled", 0), Commit("pool", "pooled", 0)
-    half = {*range(0, RECORDS, 2)}
-    with ShareMember(cluster.bootstrap, "pool", ["pooled"], completed) as member:
-        wait_for(
-            lambda: bool(
-                member.read(lambda _, offset: "RELEASE" if offset % 2 else "ACCEPT")
-            ) and completed.get(partition, set()) >= half,
-            60,
-        )  # fmt: skip
+    progress, partition, pool = Progress(), Partition("pooled", 0), Commit("pool", "pooled", 0)
+    half = range(0, RECORDS, 2)
+    with ShareMember(cluster.bootstrap, "pool", ["pooled"], progress) as member:
+
+        def has_read_half() -> bool:
+            member.read(lambda _, offset: "RELEASE" if offset % 2 else "ACCEPT")
+            return progress.lacks(partition, half) == 0
+
+        wait_for(has_read_half, 60)
     state = NonConsumed()
     answer = source.read(OFFSETS)
     assert answer.offsets is not None
     state.advance(answer.offsets)
     lags = {one.metric: one.values for one in answer.readings}[LAG]
-    unread = RECORDS - len(completed[partition])
+    unread = progress.lacks(partition, range(RECORDS))
     assert unread <= (lags[Series(LAG, "pooled", group="pool")] or 0) <= unread * 1.2
     delete_records(cluster, "pooled", RECORDS - 2)
-    lost = len({*range(RECORDS - 2)} - completed[partition])
+    lost = progress.lacks(partition, range(RECORDS - 2))
     offsets = source.read(OFFSETS).offsets
     assert offsets is not None
     losses = state.advance(offsets)

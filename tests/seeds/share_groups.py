@@ -27,7 +27,7 @@ from collector.sources.java import jvm
 from demo.cluster import Cluster
 from demo.jars import kafka_libs_of
 from demo.topics import create_assigned
-from tests.share_consumers import ShareMember, read_from_start
+from tests.share_consumers import Progress, ShareMember, read_from_start
 from tests.waiting import wait_for
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class Trial:
 
     def __init__(self, cluster: Cluster, rng: random.Random) -> None:
         self.rng, self.cluster = rng, cluster
-        self.completed: dict[str, dict[Partition, set[int]]] = {group: {} for group in GROUPS}
+        self.progress = {group: Progress() for group in GROUPS}
         self._source = AdminSource(1, connect(cluster.bootstrap, None, 60), cluster.id)
         self._state = NonConsumed()
         self.figures: list[tuple[Commit, int, Loss]] = []
@@ -70,21 +70,18 @@ class Trial:
 
     def count(self, true: dict[Commit, int], losses: dict[Commit, Loss]) -> None:
         """Add the figures of an interval."""
-        self.figures += [
-            (commit, lost, losses.get(commit, Loss(None, None))) for commit, lost in true.items()
-        ]
+        unknown = Loss(None, None)
+        self.figures += [(one, lost, losses.get(one, unknown)) for one, lost in true.items()]
 
     def true_losses(
         self, before: dict[Partition, int], after: dict[Partition, int]
     ) -> dict[Commit, int]:
-        """Return the number of offsets between log starts that a group has not completed now."""
+        """Return the number of deleted offsets that a group has not completed now."""
         return {
-            Commit(group, *partition): sum(
-                offset not in self.completed[group].get(partition, ())
-                for offset in range(start, after[partition])
-            )
-            for group in GROUPS
+            Commit(group, *partition): progress.lacks(partition, range(start, after[partition]))
+            for group, progress in self.progress.items()
             for partition, start in before.items()
+            if after[partition] > start
         }
 
     def close(self) -> None:
@@ -126,7 +123,7 @@ def deleted(trial: Trial) -> None:
     produce(bootstrap, TOPIC, [-1] * 30)
     with ExitStack() as stack:
         members = [
-            stack.enter_context(ShareMember(bootstrap, group, [TOPIC], trial.completed[group]))
+            stack.enter_context(ShareMember(bootstrap, group, [TOPIC], trial.progress[group]))
             for group in (*GROUPS, GROUPS[0])
         ]
         for member in members[: len(GROUPS)]:
@@ -160,7 +157,7 @@ def expired(trial: Trial) -> None:
     produce(bootstrap, FADING, [now_ms - KEPT_MS + SOON_MS] * 20 + [now_ms] * 5)
     with ExitStack() as stack:
         for group in GROUPS:
-            member = ShareMember(bootstrap, group, [FADING], trial.completed[group])
+            member = ShareMember(bootstrap, group, [FADING], trial.progress[group])
             stack.enter_context(member).join()
             read_some([member], trial.rng, 2)
     offsets, _ = trial.scrape()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from collector.sources.admin.client import Topics
-    from collector.sources.admin.group_answers import ShareOffset
+    from collector.sources.admin.group_answers import ShareOffsets
     from tests.truth.schedule import Parts
     from tests.truth.sources import Look
     from tests.truth.world import World
@@ -70,7 +70,7 @@ class SimulatedOffsets:
         """The ids of all groups."""
         return Groups([*GROUPS], [])
 
-    def share_offsets(self, _: Collection[str]) -> GroupAnswers[dict[Partition, ShareOffset]]:
+    def share_offsets(self, _: Collection[str]) -> GroupAnswers[ShareOffsets]:
         """Return nothing: no share group is simulated."""
         return GroupAnswers({}, {})
 

@@ -9,7 +9,12 @@ import pytest
 from collector.encoding.expired_offsets import Loss, NonConsumed
 from collector.model import Commit, Offsets, Partition
 from collector.sources.admin.client import PartitionState
-from collector.sources.admin.group_answers import GroupAnswers, Groups, ShareOffset
+from collector.sources.admin.group_answers import (
+    GroupAnswers,
+    Groups,
+    ShareOffset,
+    ShareOffsets,
+)
 from collector.sources.admin.offsets import OffsetReader
 from collector.sources.admin.watched_groups import GroupRules, Owners, WatchedGroups
 
@@ -31,7 +36,7 @@ class FakeClient:
         self.leaders: dict[Partition, int | None] = {}
         self.config: dict[str, str] = PLAIN
         self.committed: dict[Commit, int] = {}
-        self.shares: dict[Commit, ShareOffset] = {}
+        self.shares: dict[Commit, ShareOffset | None] = {}
         self.silent: set[str] = set()
         self.why_silent = "TimeoutException"
         self.startless: set[Partition] = set()
@@ -59,8 +64,8 @@ class FakeClient:
         found = ({commit.group for commit in every} for every in (self.committed, self.shares))
         return Groups(*map(sorted, found))
 
-    def share_offsets(self, groups: Iterable[str]) -> GroupAnswers[dict[Partition, ShareOffset]]:
-        found: dict[str, dict[Partition, ShareOffset]] = {}
+    def share_offsets(self, groups: Iterable[str]) -> GroupAnswers[ShareOffsets]:
+        found: dict[str, ShareOffsets] = {}
         for commit, at in self.shares.items():
             if commit.group in groups and commit.group not in self.silent:
                 found.setdefault(commit.group, {})[commit.log] = at
@@ -314,6 +319,25 @@ def test_share_group_lag_is_kafkas_without_deleted_records() -> None:
     assert lag_of(client, reader) == {("g", "t"): 0.0}, "it has read the log of the last scrape"
     client.shares = {G: ShareOffset(100, None)}
     assert lag_of(client, reader) == {}
+
+
+def test_partition_that_a_share_group_has_not_read_is_without_commit() -> None:
+    client, reader = made()
+    client.committed, client.shares = {}, {G: None}
+    assert losses(client, reader, (0, 50)) == Loss(0, 50)
+    assert lag_of(client, reader) == {}
+
+
+def test_partition_without_answer_of_share_coordinator_is_unknown() -> None:
+    """Kafka's client omits a partition with an error."""
+    client, reader = shared(10, 90)
+    other = Partition("t", 1)
+    client.leaders[other] = 1
+    offsets = offsets_of(client, reader)
+    assert (offsets.commits_before, offsets.commits_after) == ({G: 10}, {G: 10})
+    assert lag_of(client, reader) == {}, "the lag of the topic"
+    client.shares[Commit("g", *other)] = ShareOffset(100, 0)
+    assert lag_of(client, reader) == {("g", "t"): 90.0}
 
 
 def test_share_group_has_no_time_lag_and_headroom() -> None:

@@ -7,7 +7,7 @@ import pytest
 from collector.model import Commit, Partition, Series
 from collector.sources.admin import readings
 from collector.sources.admin.client import Cluster, PartitionState, QuotaEntity
-from collector.sources.admin.group_answers import listed, of_share_groups
+from collector.sources.admin.group_answers import listed
 from collector.sources.admin.offsets import commits_in
 from collector.sources.admin.watched_groups import GroupRules
 
@@ -128,23 +128,6 @@ def test_groups_are_listed_by_kind() -> None:
     )
     assert found.committing == ["before 3.8", "classic", "empty", "new", "streams"]
     assert found.share == ["pool"]
-
-
-class FakeFuture:
-    """A future with a result."""
-
-    def __init__(self, result: object) -> None:
-        self._result = result
-
-    def get(self) -> object:
-        return self._result
-
-
-def test_share_group_without_state_of_a_partition_has_failed() -> None:
-    """Kafka's client returns null for a partition with an error."""
-    found = of_share_groups({"g": FakeFuture({"partition": None}), "none": FakeFuture({})})
-    assert found.found == {"none": {}}
-    assert "share coordinator" in found.failed["g"]
 
 
 def test_a_default_quota_has_a_label_and_no_name() -> None:

@@ -14,7 +14,7 @@ from collector.sources.admin.group_answers import (
     TOO_OLD,
     GroupAnswers,
     Groups,
-    ShareOffset,
+    ShareOffsets,
     get,
     of_groups,
     of_share_groups,
@@ -257,7 +257,7 @@ class KafkaAdmin:
         futures = {name: result.partitionsToOffsetAndMetadata(name) for name in groups}
         return of_groups(futures, group_answers.committed)
 
-    def share_offsets(self, groups: Collection[str]) -> GroupAnswers[dict[Partition, ShareOffset]]:
+    def share_offsets(self, groups: Collection[str]) -> GroupAnswers[ShareOffsets]:
         """Return the progress of share groups. Empty before Kafka 4.2, whose client has no lag."""
         if not groups or not hasattr(self._admin, "listShareGroupOffsets"):
             return GroupAnswers({}, {})

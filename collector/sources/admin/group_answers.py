@@ -3,7 +3,6 @@
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
-from collector.errors import SourceDataError
 from collector.model import Partition
 from collector.sources.java.jvm import java
 
@@ -14,7 +13,6 @@ NO_SUCH_GROUP: Final = f"{_ERRORS}.GroupIdNotFoundException"
 TOO_OLD: Final = f"{_ERRORS}.UnsupportedVersionException"
 # Protocols of groups that commit offsets. A group without members and protocol can have commits.
 _COMMITTING: Final = ("consumer", "")
-_NO_STATE: Final = "the share coordinator did not return the state of a partition"
 
 
 class Groups(NamedTuple):
@@ -39,6 +37,14 @@ class ShareOffset(NamedTuple):
 
     start: int
     lag: int | None
+
+
+ShareOffsets = dict[Partition, ShareOffset | None]
+"""Progress by partition. None: the group has not read the partition yet.
+
+A partition of the group's topics without an entry is unknown: its share coordinator did not answer,
+and Kafka's client drops the error.
+"""
 
 
 class GroupAnswers(NamedTuple, Generic[_Found]):
@@ -71,7 +77,7 @@ def of_groups(futures: Mapping[str, Any], read: Callable[[Any], _Found]) -> Grou
     return answers
 
 
-def of_share_groups(futures: Mapping[str, Any]) -> GroupAnswers[dict[Partition, ShareOffset]]:
+def of_share_groups(futures: Mapping[str, Any]) -> GroupAnswers[ShareOffsets]:
     """Return the progress by share group. It does not raise if all fail: others can respond.
 
     A broker without the request (before Kafka 4.1) has no share groups with offsets.
@@ -86,8 +92,6 @@ def _answers(
     for group, future in futures.items():
         try:
             found[group] = read(get(future, NO_SUCH_GROUP, *absent))
-        except SourceDataError as error:
-            failed[group] = str(error)
         except java("java.util.concurrent.ExecutionException") as error:
             first = first or error
             failed[group] = str(error.getCause().getClass().getSimpleName())
@@ -128,19 +132,14 @@ def topics_of(group: Any) -> set[str]:
     }
 
 
-def _share_offsets(offsets: Any) -> dict[Partition, ShareOffset]:
-    """Return the initialized partitions of a share group.
+def _share_offsets(offsets: Any) -> ShareOffsets:
+    """Return the progress of a share group. None: the group was deleted."""
+    return {
+        Partition(str(one.topic()), int(one.partition())): None if info is None else _progress(info)
+        for one, info in (offsets.items() if offsets is not None else ())
+    }
 
-    Raises:
-        SourceDataError: The share coordinator did not return the state of a partition. Kafka's
-            client does not return the reason.
-    """
-    found = {}
-    for one, info in offsets.items() if offsets is not None else ():
-        if info is None:
-            raise SourceDataError(_NO_STATE)
-        lag, start = info.lag().orElse(None), int(info.startOffset())
-        if start >= 0:  # -1: the group has not read the partition yet
-            partition = Partition(str(one.topic()), int(one.partition()))
-            found[partition] = ShareOffset(start, None if lag is None else int(lag))
-    return found
+
+def _progress(info: Any) -> ShareOffset:
+    lag = info.lag().orElse(None)
+    return ShareOffset(int(info.startOffset()), None if lag is None else int(lag))

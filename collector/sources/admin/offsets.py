@@ -10,7 +10,7 @@ from collector.model import Commit, Offsets, Partition
 from collector.sources.admin import readings
 from collector.sources.admin.client import KafkaAdmin
 from collector.sources.admin.consumer_lag import LogEnds, LogOffsets, Positions, keeps_up, lags
-from collector.sources.admin.group_answers import ShareOffset
+from collector.sources.admin.group_answers import ShareOffset, ShareOffsets
 from collector.sources.admin.readings import Configs
 from collector.sources.admin.retention_headroom import HIGH, LOW, SAFE, headrooms
 from collector.sources.admin.watched_groups import TOPIC_SETTING, GroupRules, WatchedGroups
@@ -25,8 +25,8 @@ _SCRAPES_AFTER_MOVE: Final = 2
 # seconds.
 _MOST_PARTIAL: Final = 24
 
-_ByGroup = Mapping[str, Mapping[Partition, int]]
-_Shares = Mapping[str, Mapping[Partition, ShareOffset]]
+_ByGroup = Mapping[str, Mapping[Partition, int | None]]
+_Shares = Mapping[str, ShareOffsets]
 
 
 class _Response(NamedTuple):
@@ -39,8 +39,9 @@ class _Response(NamedTuple):
         ours: Led and recently led partitions, see ``OffsetReader._still_ours``.
         configs: Settings of the topics of ``ours``.
         assigned: Topics assigned to members, by consumer or Streams group.
-        before: Commits, and start offsets of share groups, before ``starts``.
-        after: Commits of consumer and Streams groups after ``starts``.
+        before: Commits of consumer and Streams groups before ``starts``.
+        shares_before: Progress of share groups before ``starts``.
+        after: Commits after ``starts``.
         shares: Progress of share groups after ``starts``.
         starts: Log starts of ``ours``.
         ends: Log ends of ``led``.
@@ -55,6 +56,7 @@ class _Response(NamedTuple):
     configs: Configs
     assigned: Mapping[str, set[str]]
     before: _ByGroup
+    shares_before: _Shares
     after: _ByGroup
     shares: _Shares
     starts: LogOffsets
@@ -97,8 +99,9 @@ class OffsetReader:
         found = self._ask(client)
         self._rules = self._rules.renewed(self._watched.owners)
         offsets, leaders = self._offsets(found), found.leaders
-        positions = self._positions(found, found.after)
-        of_shares = self._positions(found, _starts_of(found.shares))
+        every = self._commits(found.led, found.after, {}, found)
+        positions = _positions(every, found.starts)
+        of_shares = _share_positions(self._commits(found.led, {}, found.shares, found), found)
         unread = _unread(of_shares, found)
         values = {
             **lags({**positions, **of_shares}, found.ends, self._ends, unread),
@@ -130,7 +133,7 @@ class OffsetReader:
         failed |= shares_before.failed | shares.failed
         return _Response(
             leaders, ids, led, ours, configs, assigned.found,
-            before.found | _starts_of(shares_before.found), after.found, shares.found,
+            before.found, shares_before.found, after.found, shares.found,
             starts, ends, within, failed,
         )  # fmt: skip
 
@@ -142,13 +145,12 @@ class OffsetReader:
             if not readings.is_only_compacted(configs.get(one.topic, {}))
         ]  # fmt: skip
         names = {partition.topic for partition in expiring}
-        interests = {group: found.assigned[group] for group in found.after}
-        second = {**found.after, **_starts_of(found.shares)}
-        after = commits_in(expiring, second, interests, self._rules, configs)
+        before = self._commits(expiring, found.before, found.shares_before, found)
+        after = self._commits(expiring, found.after, found.shares, found)
         return Offsets(
-            commits_in(expiring, found.before, interests, self._rules, configs),
+            _answered(before, found.shares_before),
             {partition: starts[partition] for partition in expiring if partition in starts},
-            after,
+            _answered(after, found.shares),
             frozenset(partition for partition in expiring if partition not in found.led),
             {name: found.ids[name] for name in sorted(names) if name in found.ids},
             frozenset(partition for partition in expiring if partition not in starts),
@@ -156,15 +158,17 @@ class OffsetReader:
             _uncertain(after, found),
         )
 
-    def _positions(self, found: _Response, commits: _ByGroup) -> Positions:
-        """Return the next offset of each group in the led partitions."""
-        starts = found.starts
-        every = commits_in(found.led, commits, {}, self._rules, found.configs)
-        return {
-            commit: max(at, starts[commit.log]) if commit.log in starts else None
-            for commit, at in every.items()
-            if at is not None
+    def _commits(
+        self, partitions: Iterable[Partition], commits: _ByGroup, shares: _Shares, found: _Response
+    ) -> dict[Commit, int | None]:
+        """Return the commits and start offsets of all groups in partitions."""
+        starts = {
+            group: {partition: one and one.start for partition, one in offsets.items()}
+            for group, offsets in shares.items()
         }
+        interests = {group: found.assigned[group] for group in found.after}
+        every = {**commits, **starts}
+        return commits_in(partitions, every, interests, self._rules, found.configs)
 
     def _still_ours(
         self, leaders: Mapping[Partition, int | None], led: set[Partition]
@@ -208,19 +212,34 @@ def _is_partial(
     return silent or any(leaders[partition] is not None for partition in offsets.unanswered)
 
 
-def _starts_of(shares: _Shares) -> dict[str, dict[Partition, int]]:
+def _positions(commits: Mapping[Commit, int | None], starts: LogOffsets) -> Positions:
     return {
-        group: {partition: one.start for partition, one in offsets.items()}
-        for group, offsets in shares.items()
+        commit: max(at, starts[commit.log]) if commit.log in starts else None
+        for commit, at in commits.items()
+        if at is not None
     }
 
 
-def _shares_by_commit(shares: _Shares) -> dict[Commit, ShareOffset]:
+def _share_positions(commits: dict[Commit, int | None], found: _Response) -> Positions:
+    """Return the start offsets of share groups. None: unknown."""
+    known = _answered(commits, found.shares)
+    return {**dict.fromkeys(commits.keys() - known.keys()), **_positions(known, found.starts)}
+
+
+def _shares_by_commit(shares: _Shares) -> dict[Commit, ShareOffset | None]:
     return {
         Commit(lake_name(group), *partition): one
         for group, offsets in shares.items()
         for partition, one in offsets.items()
     }
+
+
+def _answered(commits: dict[Commit, int | None], shares: _Shares) -> dict[Commit, int | None]:
+    """Return the commits without partitions for which no share coordinator answered."""
+    known, groups = _shares_by_commit(shares), set(map(lake_name, shares))
+    if not groups:
+        return commits
+    return {one: at for one, at in commits.items() if one.group not in groups or one in known}
 
 
 def _unread(positions: Positions, found: _Response) -> dict[Commit, int | None]:
@@ -230,9 +249,11 @@ def _unread(positions: Positions, found: _Response) -> dict[Commit, int | None]:
     """
     shares, unread = _shares_by_commit(found.shares), dict[Commit, int | None]()
     for commit in positions:
-        lag, end, start = shares[commit].lag, found.ends.get(commit.log), found.starts
-        kept = None if end is None or commit.log not in start else end - start[commit.log]
-        unread[commit] = None if lag is None or kept is None else max(0, min(lag, kept))
+        share, end, start = shares.get(commit), found.ends.get(commit.log), found.starts
+        if share is None or share.lag is None or end is None or commit.log not in start:
+            unread[commit] = None
+        else:
+            unread[commit] = max(0, min(share.lag, end - start[commit.log]))
     return unread
 
 
