@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _CONSUMER: Final = "org.apache.kafka.clients.consumer"
 _DESERIALIZER: Final = "org.apache.kafka.common.serialization.ByteArrayDeserializer"
 _POLL_MS: Final = 500
-# Kafka gives up a record after five deliveries, two of which can be held.
+# Kafka gives up a record after five deliveries. Members can hold a record twice.
 _MOST_RELEASES: Final = 2
 
 
