@@ -80,6 +80,8 @@ class Offsets:
         topic_ids: Topic ID by name, if the cluster has IDs.
         unanswered: Partitions without a log start: no response, or no leader.
         silent_groups: Requested groups that did not answer.
+        uncertain: Maximum number of offsets, from the second commit on, that are not lost: a share
+            group completed them out of order, or compaction removed them. Absent: 0.
     """
 
     commits_before: Mapping[Commit, int | None]
@@ -89,6 +91,7 @@ class Offsets:
     topic_ids: Mapping[str, str] = field(default_factory=dict)
     unanswered: frozenset[Partition] = frozenset()
     silent_groups: frozenset[str] = frozenset()
+    uncertain: Mapping[Commit, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

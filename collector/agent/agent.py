@@ -25,11 +25,13 @@ from collector.telemetry.health import BEAT_SECONDS, Service
 from collector.telemetry.live_metrics import Live
 from lakehouse.tables.error_text import UNEXPECTED, unexpected
 
-_JOBS: Final = ("start", "discovery", "seal", "delivery", "clock", "limits", "reload")
+_OWNERS: Final = "watched_groups"
+_JOBS: Final = ("start", "discovery", "seal", "delivery", "clock", "limits", "reload", _OWNERS)
 _IN_EVENT: Final = ("version", "config", "catalogue")
 _DRAIN_SECONDS: Final = 35.0  # half a minute of delivery, and a running commit
 _CLOSE_SECONDS: Final = 1.0
 _COLLECT_US: Final = 60_000_000
+_OWNERS_US: Final = 300_000_000
 
 
 class Agent:
@@ -83,6 +85,7 @@ class Agent:
         reload: Reload | None = None,
         about: Mapping[str, str] = MappingProxyType({}),
         crashes: Sequence[Crash] = (),
+        read_owners: Callable[[], None] | None = None,
     ) -> None:
         """Run until ``stop`` is set. Then close all windows and try to deliver them.
 
@@ -92,6 +95,7 @@ class Agent:
             about: Fields of the first log line. The event of the start has its ``version``,
                 ``config`` and ``catalogue``.
             crashes: Crash reports of earlier agents that have no event yet.
+            read_owners: Reads the rules of the topics' owners from the lake.
 
         Raises:
             SpoolError: The rest could not be stored.
@@ -108,7 +112,7 @@ class Agent:
         for task in self._tasks.values():
             if task.family.via == "metadata_log":  # its history, before any window is closed
                 self._guard(task.label, partial(self._scrape, task, stop))
-        self._schedule_own(stop)
+        self._schedule_own(stop, read_owners)
         if reload is not None and reload.is_open:
             self.stats.unfound = {"discovery": "not looked yet"}
             look = partial(self._guard, "discovery", partial(self._look, reload))
@@ -147,14 +151,17 @@ class Agent:
             wait(closed, _CLOSE_SECONDS)
             self._schedule.stop()
 
-    def _schedule_own(self, stop: threading.Event) -> None:
-        """Schedule the jobs that close windows and deliver."""
+    def _schedule_own(self, stop: threading.Event, read_owners: Callable[[], None] | None) -> None:
+        """Schedule the jobs that close windows, deliver, and read the rules of owners."""
         deliver = partial(self._guard, "delivery", partial(self._worker.deliver, stop))
         seal = partial(self._guard, "seal", self._seal)
         look_us = min(max(self._recorder.window_us // 60, 1_000_000), 10_000_000)
         self._schedule.every(look_us, "seal", "keeper", seal)
         interval_us, phase_us = self._commit_us
         self._schedule.every(interval_us, "deliver", "lake", deliver, phase_us)
+        if read_owners is not None:  # not on the delivery's thread, whose pauses are long
+            read = partial(self._guard, _OWNERS, read_owners)
+            self._schedule.every(_OWNERS_US, "read owners", "owners", read, phase_us)
 
     def _scrape(self, task: Task, stop: threading.Event | None = None) -> None:
         """Scrape one family and record it. ``stop`` ends a long history after a response."""

@@ -91,6 +91,7 @@ def _run(path: Path, config: Config, windows: int | None, *, as_json: bool, new_
     from collector.agent.reload import Discovery, Reload
     from collector.agent.schedule import phase_us
     from collector.clock import SystemClock
+    from collector.sources.admin.watched_groups import shared
     from collector.spool.recorder import Recorder
     from collector.spool.spool import Spool
 
@@ -115,9 +116,12 @@ def _run(path: Path, config: Config, windows: int | None, *, as_json: bool, new_
         phase = phase_us(spool.agent, interval_us)
         from collector.delivery.delivery import Delivery  # delta-rs is loaded after the JVM
         from collector.delivery.store import of_lake
+        from collector.delivery.watched_groups_table import WatchedGroupsTable
 
         lake, in_force = config.lake, lambda: reload.catalogue
-        to_lake = dry or Delivery(lake.path, of_lake(lake), spool, recorder, in_force)
+        options = of_lake(lake)
+        to_lake = dry or Delivery(lake.path, options, spool, recorder, in_force)
+        owners = WatchedGroupsTable(lake.path, options, shared(), spool)
         agent = Agent(
             tasks, recorder, to_lake.deliver_next, interval_us, SystemClock(),
             commit_phase_us=phase, limits=config.limits,
@@ -126,7 +130,8 @@ def _run(path: Path, config: Config, windows: int | None, *, as_json: bool, new_
         if config.health.port:
             resources.callback(_serve_health(config, agent, spool, recorder).close)
         _handle_signals(stop, reload, spool_path)  # after the JVM has set its own handlers
-        agent.run(stop, reload, _about(config, catalogue.hash), crash_reports.new(spool_path))
+        about, crashes = _about(config, catalogue.hash), crash_reports.new(spool_path)
+        agent.run(stop, reload, about, crashes, owners.read if config.admin else None)
         # All data is stored, so a second signal must not look like a crash.
         _on_signals([*_HEEDED, signal.SIGTERM, signal.SIGINT], signal.SIG_IGN)
     if dry is not None:

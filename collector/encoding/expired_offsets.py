@@ -7,6 +7,10 @@ between after C1 and before C2. The unit is offsets: transaction markers and abo
 offsets too. Without a commit C2 the minimum is 0: the start position of a group is unknown, and a
 group that starts at the end commits nothing in a quiet partition.
 
+A share group (KIP-932) completes records out of order. Its commit is its start offset. The number
+of completed records from there on is known, but not their offsets, so the minimum is lower by that
+number. In a topic that compaction also cleans, the minimum is 0: compacted offsets are not lost.
+
 A partial response delays a loss and does not drop it. The baseline of each group and partition is
 its last complete reading: log start and commit of one response. If the group or the log start is
 missing, the next complete reading counts the loss since the baseline. Its run starts at the end of
@@ -19,6 +23,7 @@ and in the low bound of neither agent. Losses in time without coverage are treat
 because another broker may have led the partition and its agent counted them.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
@@ -26,10 +31,12 @@ import msgspec
 
 from collector.model import Commit, Offsets, Partition, Series
 from lakehouse.tables import OTHER
+from lakehouse.tables.agent_names import LOST_IN_PARTITION
 
 LOW: Final = "kafka.group.non_consumed.low"
 HIGH: Final = "kafka.group.non_consumed.high"
 _MOST_TOTALS: Final = 10_000
+_MOST_PARTITIONS: Final = 1_000  # of each bound
 # A listing misses a group while its new coordinator loads the group's state.
 _LISTINGS_MISSED: Final = 3
 
@@ -111,6 +118,7 @@ class NonConsumed(msgspec.Struct):
             after = offsets.commits_after[commit]
             # A recreated topic has no baseline.
             loss = _UNKNOWN if start is None else _between(start, max(known, now), before, after)
+            loss = _less(loss, offsets.uncertain.get(commit, 0))
             if loss.low and shared:
                 loss = loss._replace(low=0.0)
             if not moved or loss.high != 0 or late is not None:
@@ -178,6 +186,11 @@ def _between(start1: int, start2: int, before: int | None, after: int | None) ->
     return Loss(float(low), float(high))
 
 
+def _less(loss: Loss, uncertain: int) -> Loss:
+    """Return a loss with a minimum that is lower by a number of offsets."""
+    return loss if not loss.low else loss._replace(low=max(0.0, loss.low - uncertain))
+
+
 def increases(losses: Mapping[Commit, Loss]) -> tuple[dict[Series, float | None], ...]:
     """Return the losses as increases of the metrics ``LOW`` and ``HIGH``."""
     low = {_series(LOW, commit): loss.low for commit, loss in losses.items()}
@@ -197,11 +210,17 @@ def _series(metric: str, commit: Commit) -> Series:
 def add_up(totals: dict[Series, float], rises: Mapping[Series, float | None]) -> None:
     """Add increases to totals by group and topic. New series above a limit are ``__other__``.
 
+    The first partitions also have a total of their own, whose metric is in ``LOST_IN_PARTITION``.
     Unknown increases are in no total.
     """
-    for series, rise in rises.items():
-        if rise:
-            total = series._replace(partition=None)
-            if total not in totals and len(totals) >= _MOST_TOTALS:
-                total = total._replace(topic=OTHER, group=OTHER)
-            totals[total] = totals.get(total, 0.0) + rise
+    known = {series: rise for series, rise in rises.items() if rise}
+    counts = Counter(series.metric for series in totals) if known else Counter[str]()
+    for series, rise in known.items():
+        total = series._replace(partition=None)
+        if total not in totals and counts[LOW] + counts[HIGH] >= _MOST_TOTALS:
+            total = total._replace(topic=OTHER, group=OTHER)
+        single = series._replace(metric=LOST_IN_PARTITION[series.metric])
+        is_shown = single in totals or counts[single.metric] < _MOST_PARTITIONS
+        for one in (total, single) if is_shown else (total,):
+            counts[one.metric] += one not in totals
+            totals[one] = totals.get(one, 0.0) + rise

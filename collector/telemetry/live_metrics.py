@@ -30,6 +30,11 @@ Values = Mapping[Series, float]
 Totals = Mapping[str, Values]  # by source
 Made = dict[str, tuple[str, Metric]]
 """Exposed metric and its metric in the catalogue, by exposed name."""
+_LOST: Final = {
+    **{metric: metric for metric in exported.LOST},
+    **{single: metric for metric, single in exported.LOST_IN_PARTITION.items()},
+}
+"""Metric in the catalogue of each exposed counter."""
 _NUL: Final = "\u2400"  # Prometheus cannot read NUL
 
 
@@ -47,7 +52,7 @@ class Live(Collector):
     """Last response of every family of every source. Any thread may call it.
 
     Args:
-        lost: Returns the totals of ``LOST`` by source, group and topic at every request.
+        lost: Returns the totals of ``LOST`` by source at every request (``add_up``).
         monotonic: Steady clock (seconds).
 
     Attributes:
@@ -118,9 +123,9 @@ class Live(Collector):
 
     def _add(self, made: Made, metric: str, units: Texts, values: Values, base: Texts) -> int:
         """Add the largest series of a metric and return the number of the rest."""
-        name, is_lost = exported.live_name(metric), metric in exported.LOST
+        name, is_lost = exported.live_name(metric), metric in _LOST
         kind = CounterMetricFamily if is_lost else GaugeMetricFamily
-        empty = kind(name, f"{metric}, in {units.get(metric, '?')} (UCUM).")
+        empty = kind(name, f"{metric}, in {units.get(_LOST.get(metric, metric), '?')} (UCUM).")
         if name.startswith(f"{NAMESPACE}_") or made.setdefault(name, (metric, empty))[0] != metric:
             return len(values)
         sample = f"{name}_total" if is_lost else name
@@ -140,7 +145,7 @@ def _values(readings: Iterable[Reading], lost: Values) -> Iterator[tuple[str, Va
         else:  # idle is zero, as in the lake
             own = dict.fromkeys(reading.zeros, 0.0)
             yield reading.metric, own | {s: v or 0.0 for s, v in reading.values.items()}
-    for metric in exported.LOST:
+    for metric in _LOST:
         found = {series: n for series, n in lost.items() if series.metric == metric}
         if found:
             yield metric, found

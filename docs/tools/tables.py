@@ -5,20 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from docs.tools.layout import code, page, prose, table
-from lakehouse.tables import BRONZE, CATALOGUES, GOLD, ROLLUP_STATE, WINDOWS
+from lakehouse.tables import BRONZE, CATALOGUES, CONTROL, GOLD, ROLLUP_STATE, WINDOWS
 
 if TYPE_CHECKING:
     from lakehouse.tables import Table
     from lakehouse.tables.table import Column
 
-ALL: Final = (*BRONZE, *CATALOGUES, *GOLD, *ROLLUP_STATE)
+ALL: Final = (*BRONZE, *CATALOGUES, *CONTROL, *GOLD, *ROLLUP_STATE)
 """Every table of a lake."""
 
 _INTRODUCTION: Final = """\
-A lake is a folder or a bucket's prefix with Delta tables below `bronze/` and `gold/`. Only agents
-and maintenance may write to bronze. Rollups compute gold from it. Types are Spark SQL types.
-Durations are whole microseconds (`_us`), timestamps are UTC. NULL is never zero: it is idle or
-unknown, as the column's comment explains. The tables contain the same comments
+A lake is a folder or a bucket's prefix with Delta tables below `bronze/`, `gold/` and `control/`.
+Only agents and maintenance may write to bronze. Rollups compute gold from it. Types are Spark SQL
+types. Durations are whole microseconds (`_us`), timestamps are UTC. NULL is never zero: it is idle
+or unknown, as the column's comment explains. The tables contain the same comments
 (`DESCRIBE TABLE EXTENDED`).
 
 A table of gold has one row per hour. A second table with the suffix `_windows` has the agents'
@@ -26,10 +26,12 @@ windows (5 minutes by default) of the last 100 days. Both cover the same time, s
 them. A day or a week is a sum of hours; *over time* is the way to combine a column. `_low_us` and
 `_high_us` are bounds of the column without the suffix.
 
-In a catalog each layer is a schema, except for tables that name another schema below."""
+In a catalog each layer is a schema, except for tables that name another schema below. Control is in
+the schema of bronze."""
 
 _LAYERS: Final = {
     "bronze": "## Bronze\n\nRuns of the agents. The format is frozen: a new one is a new table.",
+    "control": "## Control\n\nTables that people write and agents read.",
     "gold": "## Gold\n\nResults and state of the rollups.",
 }
 

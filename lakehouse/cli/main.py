@@ -47,6 +47,7 @@ _COMMANDS: Final = {
         "register": ("views", "Register bronze tables in a catalog."),
     },
     "Setup": {
+        "watched-groups": ("watched_groups", "Choose the groups that agents count, by topic."),
         "sample": ("setup", "Write a sample lake of an invented Kafka cluster."),
         "completion": ("setup", "Print a shell completion script."),
         "systemd-unit": ("setup", "Print a systemd unit for maintain, rollup or weekly."),
@@ -54,7 +55,7 @@ _COMMANDS: Final = {
 }
 """The module and the first sentence of each command, by section of ``--help``."""
 _RENAMED: Final = {"objectives": "slo", "sla": "slo publish", "unit": "systemd-unit"}
-_NEEDS_MAINTAIN: Final = ("doctor", "export", "maintain", "views")
+_NEEDS_MAINTAIN: Final = ("doctor", "export", "maintain", "views", "watched-groups")
 """Commands that need only the extra ``maintain``."""
 _CLICK_ERRORS: Final = (click.ClickException, click.exceptions.Exit, click.Abort)
 

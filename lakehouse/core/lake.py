@@ -31,8 +31,8 @@ class Lake:
         root: Path or URI of the lake, or bronze's ``catalog.schema``.
         gold: ``catalog.schema`` of gold. None if gold is below the root. Tables of a shelf have
             a separate schema, such as ``catalog.schema_state``.
-        bronze: ``catalog.schema`` with the registered tables of bronze. None if bronze is read
-            below the root.
+        bronze: ``catalog.schema`` with the registered tables of bronze and control. None if they
+            are below the root.
         gold_root: Path or URI for external tables of gold. None if the catalog places them.
     """
 
@@ -43,7 +43,7 @@ class Lake:
 
     def schema_of(self, table: Table) -> str | None:
         """Return ``catalog.schema`` of a table. None for a table below the root."""
-        if table.layer == "bronze":
+        if table.layer != "gold":
             return self.bronze
         return self.gold and "_".join(filter(None, (self.gold, table.shelf)))
 

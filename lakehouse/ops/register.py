@@ -1,4 +1,4 @@
-"""Registration of the agents' tables as external tables of a catalog, with Spark."""
+"""Registration of bronze and control as external tables of a catalog, with Spark."""
 
 from pyspark.sql import SparkSession
 
@@ -10,10 +10,11 @@ from lakehouse.tables.table import spark_text
 
 
 def register(spark: SparkSession, root: str, bronze: str) -> list[str]:
-    """Register the agents' tables in a catalog; existing registrations do not change.
+    """Register bronze and control in a catalog; existing registrations do not change.
 
     It does not write to the tables, so a read-only credential is enough. It skips missing tables
-    except runs: agents might not have events yet, and older agents do not write definitions.
+    except runs: agents might not have events yet, older agents do not write definitions, and few
+    lakes have a table of watched groups.
 
     Args:
         spark: The session.
@@ -28,7 +29,7 @@ def register(spark: SparkSession, root: str, bronze: str) -> list[str]:
         LakeReplacedError: A name refers to a table at another location.
     """
     lake, names = Lake(root, bronze=bronze), []
-    for table in (*tables.BRONZE, *tables.CATALOGUES):
+    for table in (*tables.BRONZE, *tables.CATALOGUES, *tables.CONTROL):
         try:
             names.append(_register(spark, lake, table))
         except TableNotFoundError:

@@ -52,6 +52,12 @@ All gauges of the source itself are exposed, zeros too.
 LOST: Final = ("kafka.group.non_consumed.low", "kafka.group.non_consumed.high")
 """Counters of groups. After a loss their totals per group and topic are exposed."""
 
+LOST_IN_PARTITION: Final = {
+    "kafka.group.non_consumed.low": "kafka.group.partition_non_consumed.low",
+    "kafka.group.non_consumed.high": "kafka.group.partition_non_consumed.high",
+}
+"""Names of the totals per partition of ``LOST``, which are exposed for the first partitions."""
+
 FAMILY_KNOWN: Final = "jmxlake_agent_family_known"
 METRIC_KNOWN: Final = "jmxlake_agent_metric_known"
 UNSHOWN_SERIES: Final = "jmxlake_agent_unshown_series"

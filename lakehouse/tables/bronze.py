@@ -147,6 +147,7 @@ EVENTS: Final = _dated(
         "string",
         "agent_start, source_restart, version_change, leader_change, quota_change, "
         "config_change, topic_recreated, group_unreadable, broker_without_listener, "
+        "watched_groups_rejected, watched_groups_unread, "
         "unclean_election, reassignment, "
         "catalogue_change, clock_step, batch_dropped, batch_refused, journal_unreadable, "
         "lake_lost_commits, lake_replaced, spool_damaged, spool_restored, spool_unwritable, "

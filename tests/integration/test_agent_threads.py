@@ -202,6 +202,28 @@ def test_unwritable_spool_stops_neither_start_nor_end(
     assert stage.sources[0].closed
 
 
+def test_failed_read_of_owners_is_one_line_and_stops_no_scrape(
+    spool: Spool, caplog: pytest.LogCaptureFixture
+) -> None:
+    stage, read = Stage(spool), threading.Event()
+
+    def read_owners() -> None:
+        read.set()
+        raise CommitError("the table is missing")
+
+    def stop_when_read() -> None:
+        read.wait(_SECONDS)
+        stage.await_asked(2)
+        stage.stop.set()
+
+    stopper = threading.Thread(target=stop_when_read)
+    stopper.start()
+    with caplog.at_level(logging.WARNING):
+        stage.agent.run(stage.stop, read_owners=read_owners)
+    stopper.join()
+    assert caplog.text.count("the table is missing") == 1
+
+
 def test_scrapes_come_at_ticks_of_the_epoch(spool: Spool) -> None:
     """Most of the last five do. A busy machine can delay some."""
     with Stage(spool) as stage:

@@ -16,7 +16,8 @@ from confluent_kafka import KafkaException, Producer
 from collector import catalogue
 from collector.errors import SourceRefusedError
 from collector.sources.admin.admin_connection import AdminConnection, connect
-from collector.sources.admin.client import KafkaAdmin, _get
+from collector.sources.admin.client import KafkaAdmin
+from collector.sources.admin.group_answers import get
 from collector.sources.admin.source import AdminSource
 from collector.sources.java import jvm
 from demo.agents import INTERVALS, script
@@ -264,7 +265,7 @@ def test_unsupported_request_is_one_line(cluster: Cluster) -> None:
 
     def refusing() -> KafkaAdmin:
         made = make()
-        made.quotas = lambda: _get(_refused())  # type: ignore[method-assign]
+        made.quotas = lambda: get(_refused())  # type: ignore[method-assign]
         return made
 
     source = AdminSource(None, AdminConnection(refusing, connection.where, 20))

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import CliRunner
 
+from collector.delivery.watched_groups_table import WatchedGroupsTable
+from collector.sources.admin.watched_groups import Owners, WatchedGroups
+from collector.spool.spool import Spool
 from lakehouse import tables
 from lakehouse.cli.main import main
 from lakehouse.core import lake
@@ -32,7 +35,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     batch = Batch()
     batch.run("kafka.partition.under_min_isr", 0, 60, 1.0, topic="orders", partition=0)
     batch.commit(folder)
-    for one in tables.BRONZE:  # an agent makes all of them at its first delivery
+    for one in (*tables.BRONZE, *tables.CONTROL):
         made(folder, one)
     return folder
 
@@ -49,7 +52,8 @@ def test_registered_names_show_new_rows_without_a_write(spark: SparkSession, roo
     before = {file: file.stat().st_mtime_ns for file in root.rglob("*")}
     told = [register(spark, str(root), NAMES) for _ in range(2)]  # the second changes nothing
     assert told[0] == told[1]
-    assert told[0] == [f"`spark_catalog`.`registered`.`{one.name}`" for one in tables.BRONZE]
+    every = (*tables.BRONZE, *tables.CONTROL)
+    assert told[0] == [f"`spark_catalog`.`registered`.`{one.name}`" for one in every]
     place = lake.at(NAMES, gold="spark_catalog.gold")
     assert table_of(spark, place, tables.RUNS).count() == 1
     later = Batch(number=2)
@@ -59,6 +63,27 @@ def test_registered_names_show_new_rows_without_a_write(spark: SparkSession, roo
     assert {file: file.stat().st_mtime_ns for file in before} == before
     later.commit(root)
     assert table_of(spark, place, tables.RUNS).count() == 2
+
+
+@pytest.mark.usefixtures("schema")
+def test_owner_changes_watched_groups_with_sql_and_agents_read_them(
+    spark: SparkSession, root: Path, tmp_path: Path
+) -> None:
+    ran = CliRunner().invoke(main, ["watched-groups", str(root)])
+    assert (ran.exit_code, ran.stdout) == (0, "")
+    register(spark, str(root), NAMES)
+    name = lake.at(NAMES, gold="spark_catalog.gold").name(tables.WATCHED_GROUPS)
+    for statement in (
+        "INSERT INTO NAME VALUES ('a*', array('g', '!h'), 'me', current_timestamp())",
+        "INSERT INTO NAME VALUES ('gone', array('g'), 'me', current_timestamp())",
+        "DELETE FROM NAME WHERE topic = 'gone'",
+        "UPDATE NAME SET groups = array('i') WHERE topic = 'a*'",
+    ):
+        spark.sql(statement.replace("NAME", name))
+    watched = WatchedGroups()
+    with Spool(tmp_path / "spool.db", 1 << 20) as spool:
+        WatchedGroupsTable(str(root), dict, watched, spool).read()
+    assert watched.owners == Owners({"a*": ("i",)})
 
 
 @pytest.mark.usefixtures("schema")

@@ -14,7 +14,8 @@ from collector.clock import SystemClock
 from collector.errors import IdentityError, SourceRefusedError, SourceTimeoutError
 from collector.model import Commit, Notice, Partition, Series
 from collector.sources.admin.admin_connection import AdminConnection, connect, java_admin
-from collector.sources.admin.client import KafkaAdmin, of_groups
+from collector.sources.admin.client import KafkaAdmin
+from collector.sources.admin.group_answers import of_groups
 from collector.sources.admin.source import AdminSource
 from collector.sources.base.error_mapping import is_answer
 from collector.sources.java import jvm

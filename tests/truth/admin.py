@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from collector.model import Answer, Partition, Reading
-from collector.sources.admin.client import GroupAnswers
 from collector.sources.admin.consumer_lag import LAG
-from collector.sources.admin.offsets import GroupRules, OffsetReader
+from collector.sources.admin.group_answers import GroupAnswers, Groups
+from collector.sources.admin.offsets import OffsetReader
+from collector.sources.admin.watched_groups import GroupRules
 from collector.sources.base.readings import split
 from tests.truth.logs import GROUPS
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from collector.sources.admin.client import Topics
+    from collector.sources.admin.group_answers import ShareOffsets
     from tests.truth.schedule import Parts
     from tests.truth.sources import Look
     from tests.truth.world import World
@@ -64,9 +66,13 @@ class SimulatedOffsets:
         """Retention goes by size, too."""
         return dict.fromkeys(topics, _CONFIG)
 
-    def groups(self) -> list[str]:
+    def groups(self) -> Groups:
         """The ids of all groups."""
-        return [*GROUPS]
+        return Groups([*GROUPS], [])
+
+    def share_offsets(self, _: Collection[str]) -> GroupAnswers[ShareOffsets]:
+        """Return nothing: no share group is simulated."""
+        return GroupAnswers({}, {})
 
     def assigned_topics(self, groups: Sequence[str]) -> GroupAnswers[set[str]]:
         """The topics that the members of each group read."""

@@ -6,9 +6,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from collector.model import Commit, Partition
-from collector.sources.admin.client import GroupAnswers, PartitionState
-from collector.sources.admin.offsets import GroupRules, OffsetReader
+from collector.encoding.expired_offsets import Loss, NonConsumed
+from collector.model import Commit, Offsets, Partition
+from collector.sources.admin.client import PartitionState
+from collector.sources.admin.group_answers import (
+    GroupAnswers,
+    Groups,
+    ShareOffset,
+    ShareOffsets,
+)
+from collector.sources.admin.offsets import OffsetReader
+from collector.sources.admin.watched_groups import GroupRules, Owners, WatchedGroups
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -28,6 +36,7 @@ class FakeClient:
         self.leaders: dict[Partition, int | None] = {}
         self.config: dict[str, str] = PLAIN
         self.committed: dict[Commit, int] = {}
+        self.shares: dict[Commit, ShareOffset | None] = {}
         self.silent: set[str] = set()
         self.why_silent = "TimeoutException"
         self.startless: set[Partition] = set()
@@ -51,12 +60,22 @@ class FakeClient:
     def configs(self, topics: set[str]) -> dict[str, dict[str, str]]:
         return dict.fromkeys(topics, self.config)
 
-    def groups(self) -> tuple[str, ...]:
-        return tuple({commit.group for commit in self.committed})
+    def groups(self) -> Groups:
+        found = ({commit.group for commit in every} for every in (self.committed, self.shares))
+        return Groups(*map(sorted, found))
 
-    def assigned_topics(self, groups: tuple[str, ...]) -> GroupAnswers[set[str]]:
+    def share_offsets(self, groups: Iterable[str]) -> GroupAnswers[ShareOffsets]:
+        found: dict[str, ShareOffsets] = {}
+        for commit, at in self.shares.items():
+            if commit.group in groups and commit.group not in self.silent:
+                found.setdefault(commit.group, {})[commit.log] = at
+        failed = self.silent.intersection(groups)
+        return GroupAnswers(found, dict.fromkeys(failed, self.why_silent))
+
+    def assigned_topics(self, groups: list[str]) -> GroupAnswers[set[str]]:
         found = {group: set[str]() for group in groups if group not in self.silent}
-        return GroupAnswers(found, dict.fromkeys(self.silent, self.why_silent))
+        failed = self.silent.intersection(groups)
+        return GroupAnswers(found, dict.fromkeys(failed, self.why_silent))
 
     def commits(self, groups: Iterable[str]) -> GroupAnswers[dict[Partition, int]]:
         assert self.silent.isdisjoint(groups), "a group that failed once is not requested again"
@@ -236,7 +255,112 @@ def test_unlimited_and_compacted_topics_are_safe() -> None:
     client, reader = made()
     client.config = {**PLAIN, "retention.ms": "-1"}
     assert of(client, reader) == {("g", "t"): None}
-    client.config = {**PLAIN, "cleanup.policy": "compact,delete"}
-    assert of(client, reader) == {}
-    assert reader.read(client)[1].log_starts == {}  # type: ignore[arg-type]
+    for policy in ("compact", "compact,delete"):
+        client.config = {**PLAIN, "cleanup.policy": policy}
+        assert of(client, reader) == {}
     assert client.probes == 0
+
+
+def losses(client: FakeClient, reader: OffsetReader, starts: tuple[int, int]) -> Loss | None:
+    """Return the loss of ``G`` while the log start moves."""
+    state, found = NonConsumed(), dict[Commit, Loss]()
+    for client.start in starts:
+        found = state.advance(offsets_of(client, reader))
+    return found.get(G)
+
+
+def offsets_of(client: FakeClient, reader: OffsetReader) -> Offsets:
+    return reader.read(client)[1]  # type: ignore[arg-type]
+
+
+def test_only_compacted_topic_has_no_losses() -> None:
+    client, reader = made()
+    client.config = {**PLAIN, "cleanup.policy": "compact"}
+    assert losses(client, reader, (0, 50)) is None
+
+
+def test_compacted_and_deleted_topic_has_losses_of_at_least_0() -> None:
+    client, reader = made(committed=10)
+    client.config = {**PLAIN, "cleanup.policy": "compact, delete"}
+    assert losses(client, reader, (0, 50)) == Loss(0, 40)
+
+
+def shared(start: int, lag: int | None) -> tuple[FakeClient, OffsetReader]:
+    client, reader = made()
+    client.committed, client.shares = {}, {G: ShareOffset(start, lag)}
+    return client, reader
+
+
+@pytest.mark.parametrize(
+    ("start", "lag", "starts", "loss"),
+    [
+        pytest.param(64, 172, (0, 180), Loss(52, 116), id="64 completed behind the start"),
+        pytest.param(64, 236, (0, 180), Loss(116, 116), id="in order"),
+        pytest.param(64, None, (0, 180), Loss(0, 116), id="unknown lag"),
+        pytest.param(0, 250, (100, 200), Loss(50, 100), id="50 completed anywhere"),
+        pytest.param(200, 60, (0, 180), Loss(0, 0), id="all read"),
+    ],
+)
+def test_share_group_loss_is_lower_by_completed_records(
+    start: int, lag: int | None, starts: tuple[int, int], loss: Loss
+) -> None:
+    client, reader = shared(start, lag)
+    client.end = 300
+    assert losses(client, reader, starts) == loss
+
+
+def test_share_group_lag_is_kafkas_without_deleted_records() -> None:
+    client, reader = shared(0, 64)
+    assert lag_of(client, reader) == {("g", "t"): 64.0}
+    client.start = 84
+    assert lag_of(client, reader) == {("g", "t"): 16.0}
+    client.shares = {G: ShareOffset(100, 32)}
+    client.end = 140
+    assert lag_of(client, reader) == {("g", "t"): 0.0}, "it has read the log of the last scrape"
+    client.shares = {G: ShareOffset(100, None)}
+    assert lag_of(client, reader) == {}
+
+
+def test_partition_that_a_share_group_has_not_read_is_without_commit() -> None:
+    client, reader = made()
+    client.committed, client.shares = {}, {G: None}
+    assert losses(client, reader, (0, 50)) == Loss(0, 50)
+    assert lag_of(client, reader) == {}
+
+
+def test_partition_without_answer_of_share_coordinator_is_unknown() -> None:
+    """Kafka's client omits a partition with an error."""
+    client, reader = shared(10, 90)
+    other = Partition("t", 1)
+    client.leaders[other] = 1
+    offsets = offsets_of(client, reader)
+    assert (offsets.commits_before, offsets.commits_after) == ({G: 10}, {G: 10})
+    assert lag_of(client, reader) == {}, "the lag of the topic"
+    client.shares[Commit("g", *other)] = ShareOffset(100, 0)
+    assert lag_of(client, reader) == {("g", "t"): 90.0}
+
+
+def test_share_group_has_no_time_lag_and_headroom() -> None:
+    client, reader = shared(0, 64)
+    values = reader.read(client)[0]  # type: ignore[arg-type]
+    named = {metric for metric, found in values.items() if found}
+    assert named == {"kafka.group.lag", "kafka.group.partition_lag"}
+
+
+def test_silent_share_group_does_not_affect_others() -> None:
+    client, reader = made()
+    client.shares = {Commit("s", "t", 0): ShareOffset(0, 100)}
+    client.silent = {"s"}
+    _, offsets, failed = reader.read(client)  # type: ignore[arg-type]
+    assert (failed, offsets.silent_groups) == ({"s": "TimeoutException"}, {"s"})
+    assert offsets.commits_after == {G: 10}
+
+
+def test_owners_rule_applies_from_the_next_read() -> None:
+    client, watched = made()[0], WatchedGroups()
+    reader = OffsetReader(1, lambda: NOW_MS, GroupRules(default=False), watched)
+    assert offsets_of(client, reader).commits_after == {}
+    watched.owners = Owners({"t": ("g",)})
+    assert offsets_of(client, reader).commits_after == {G: 10}
+    client.config = {**PLAIN, "non.consumed.offsets.groups": "another, more"}
+    assert offsets_of(client, reader).commits_after == {}, "the topic's own setting"

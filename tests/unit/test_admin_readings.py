@@ -7,7 +7,9 @@ import pytest
 from collector.model import Commit, Partition, Series
 from collector.sources.admin import readings
 from collector.sources.admin.client import Cluster, PartitionState, QuotaEntity
-from collector.sources.admin.offsets import GroupRules, commits_in
+from collector.sources.admin.group_answers import listed
+from collector.sources.admin.offsets import commits_in
+from collector.sources.admin.watched_groups import GroupRules
 
 CLUSTER = Cluster("c", live=(1, 2, 3), fenced=(4,))
 TOPICS = {
@@ -83,6 +85,49 @@ def test_groups_are_chosen_by_topic_as_kip_490_has_it(
     commits = {group: dict.fromkeys(partitions, 7) for group in ("billing", "audit-1")}
     found = commits_in(partitions, commits, {}, GroupRules(rules))
     assert {f"{one.topic}/{one.group}" for one in found} == counted
+
+
+class FakeOptional:
+    """Java's Optional."""
+
+    def __init__(self, value: object) -> None:
+        self._value = value
+
+    def orElse(self, other: object) -> object:  # noqa: N802 - Java's name
+        return other if self._value is None else self._value
+
+
+class FakeListing:
+    """A listed group, as brokers of all releases and clients of 4.0 and later return it."""
+
+    def __init__(self, group: str, kind: str | None, protocol: str) -> None:
+        self._answers = group, kind, protocol
+
+    def groupId(self) -> str:  # noqa: N802 - Java's name
+        return self._answers[0]
+
+    def type(self) -> FakeOptional:
+        return FakeOptional(self._answers[1])
+
+    def protocol(self) -> str:
+        return self._answers[2]
+
+
+def test_groups_are_listed_by_kind() -> None:
+    found = listed(
+        [
+            FakeListing("new", "Consumer", "consumer"),
+            FakeListing("classic", "Classic", "consumer"),
+            FakeListing("empty", "Classic", ""),
+            FakeListing("connect", "Classic", "connect"),
+            FakeListing("streams", "Streams", "streams"),
+            FakeListing("pool", "Share", "share"),
+            FakeListing("later", "Unknown", "later"),
+            FakeListing("before 3.8", None, "consumer"),
+        ]
+    )
+    assert found.committing == ["before 3.8", "classic", "empty", "new", "streams"]
+    assert found.share == ["pool"]
 
 
 def test_a_default_quota_has_a_label_and_no_name() -> None:

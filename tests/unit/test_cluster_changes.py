@@ -36,6 +36,20 @@ def test_a_group_that_does_not_answer_is_told_when_it_begins_and_when_it_ends() 
     assert again == told("a", "TimeoutException", None)
 
 
+def test_watched_groups_row_is_an_event_at_its_start_and_end() -> None:
+    (begun,) = readings.rejected_rows({"gone": "why"}, {"gone": "why", "a[": "pattern"})
+    assert begun == Notice("watched_groups_rejected", Series("", "a["), None, "pattern")
+    (over,) = readings.rejected_rows({"a[": "pattern"}, {})
+    assert (over.old, over.new) == ("pattern", None)
+
+
+def test_unread_table_is_an_event_at_its_start_and_end() -> None:
+    assert readings.unread_table(None, None) == readings.unread_table("a", "a") == []
+    assert readings.unread_table("a", None) == [
+        Notice("watched_groups_unread", Series(""), "a", None)
+    ]
+
+
 def test_an_election_is_told_once() -> None:
     before = {"t": (PartitionState(0, 1, 2), PartitionState(1, 2, 2), PartitionState(2, 1, 1))}
     after = {"t": (PartitionState(0, 2, 2), PartitionState(1, 2, 2), PartitionState(2, None, 1))}

@@ -38,6 +38,13 @@ def test_loss_between_two_readings(first: Offsets, second: Offsets, loss: Loss) 
     assert state.advance(second) == {G: loss}
 
 
+def test_uncertain_offsets_lower_the_minimum() -> None:
+    state = NonConsumed()
+    state.advance(read(5, 0, 5))
+    assert state.advance(replace(read(5, 12, 5), uncertain={G: 3})) == {G: Loss(4, 7)}
+    assert state.advance(replace(read(5, 14, 5), uncertain={G: 3})) == {G: Loss(0, 2)}
+
+
 def test_loss_of_a_group_missing_from_a_listing_is_delayed() -> None:
     state = NonConsumed()
     state.advance(read(5, 0, 5))

@@ -60,6 +60,7 @@ def everything() -> Answer:
     offsets = Offsets(
         commits, dict.fromkeys(partitions, 7), commits, frozenset(partitions),
         {"secret": "id-1", "plain": "id-2"}, frozenset(partitions), frozenset({"secret", "plain"}),
+        dict.fromkeys(commits, 3),
     )  # fmt: skip
     notices = tuple(Notice("leader_change", one, None, "broker-2") for one in topics)
     moments = (Moment(1, (reading,)), Moment(2, None))
@@ -88,6 +89,7 @@ def test_a_hidden_name_is_nowhere_in_an_answer(rule: NameRule, key: Path) -> Non
     assert told.offsets is not None
     kept = digest("plain") if rule.hash else "plain"
     assert told.offsets.commits_after[Commit(kept, kept, 0)] == 1
+    assert told.offsets.uncertain[Commit(kept, kept, 0)] == 3
     assert told.offsets.topic_ids[kept] == "id-2"
 
 

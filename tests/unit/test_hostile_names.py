@@ -19,8 +19,9 @@ from collector.encoding.encoder import Encoder
 from collector.errors import IdentityError, SourceError
 from collector.model import Answer, Commit, Identity, Partition, Reading, Scrape, Series
 from collector.sources.admin.client import QuotaEntity
-from collector.sources.admin.offsets import GroupRules, commits_in
+from collector.sources.admin.offsets import commits_in
 from collector.sources.admin.readings import quota_limits
+from collector.sources.admin.watched_groups import GroupRules
 from collector.sources.base.beans import keys_of, series_of
 from collector.sources.base.identity import Expected
 from collector.sources.base.lake_limits import capped, lake_name

@@ -172,13 +172,16 @@ def test_losses_are_totals_by_group_and_topic() -> None:
     (low,) = stage.samples()["jmxlake_kafka_group_non_consumed_low_total"]
     (high,) = stage.samples()["jmxlake_kafka_group_non_consumed_high_total"]
     assert (low.value, high.value) == (10, 18)
+    single = stage.samples()["jmxlake_kafka_group_partition_non_consumed_high_total"]
+    assert {one.labels["partition"]: one.value for one in single} == {"0": 9, "1": 9}
     assert low.labels == {"source": "broker-1", "cluster": "abc", "topic": "orders", "group": "g"}
 
 
 def test_totals_are_bounded_whatever_groups_there_are() -> None:
     totals: dict[Series, float] = {}
     add_up(totals, {Series(LOW, "t", 0, group=f"g{n}"): 1.0 for n in range(10_005)})
-    assert len(totals) == 10_001
+    by_topic = [series for series in totals if series.partition is None]
+    assert (len(by_topic), len(totals) - len(by_topic)) == (10_001, 1_000)
     assert totals[Series(LOW, OTHER, group=OTHER)] == 5
 
 

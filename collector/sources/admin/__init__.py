@@ -1,7 +1,7 @@
 """Kafka's Admin API: its settings."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
 import msgspec
@@ -23,6 +23,8 @@ class Admin(Transport, frozen=True):
         timeout: Timeout per request.
         groups: Groups whose lag and lost records are counted (KIP-490): patterns of their names, by
             pattern of a topic's name. ``!`` excludes. The first pattern that fits a topic applies.
+            Rules of the topics' owners in the lake have priority.
+        groups_default: Groups that count in topics without a rule: ``all`` or ``none``.
     """
 
     opens = "admin.source:opened"
@@ -37,6 +39,7 @@ class Admin(Transport, frozen=True):
     properties_file: Path | None = None
     timeout: Annotated[Duration, TIMEOUT] = Duration("5s")
     groups: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
+    groups_default: Literal["all", "none"] = "all"
 
     def check(self, key: str, cluster: str | None) -> None:  # noqa: ARG002, D102
         for address in map(str.strip, self.bootstrap.split(",")):

@@ -4,14 +4,23 @@ import sys
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Final, Generic, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple
 
 import jpype
 
 from collector.model import Partition
+from collector.sources.admin import group_answers
+from collector.sources.admin.group_answers import (
+    TOO_OLD,
+    GroupAnswers,
+    Groups,
+    ShareOffsets,
+    get,
+    of_groups,
+    of_share_groups,
+)
+from collector.sources.admin.watched_groups import TOPIC_SETTING
 from collector.sources.java.jvm import detach, java
-
-_Found = TypeVar("_Found")
 
 _TOPIC_CONFIGS: Final = (
     "min.insync.replicas",
@@ -21,6 +30,7 @@ _TOPIC_CONFIGS: Final = (
     "cleanup.policy",
     "remote.copy.lag.ms",
     "remote.copy.lag.bytes",
+    TOPIC_SETTING,
 )
 _ADMIN: Final = "org.apache.kafka.clients.admin"
 _ERRORS: Final = "org.apache.kafka.common.errors"
@@ -30,9 +40,7 @@ _LARGE_CLUSTER: Final = 10_000
 _LIST_ALL_SECONDS: Final = 60.0
 _CONFIGS_AT_ONCE: Final = 200  # each topic has about 40 entries, and the heap is small
 _NO_SUCH_TOPIC: Final = f"{_ERRORS}.UnknownTopicOrPartitionException"
-_NO_SUCH_GROUP: Final = f"{_ERRORS}.GroupIdNotFoundException"
 _NO_ANSWER: Final = f"{_ERRORS}.TimeoutException"
-_TOO_OLD: Final = f"{_ERRORS}.UnsupportedVersionException"
 
 
 class Cluster(NamedTuple):
@@ -88,13 +96,6 @@ class QuotaEntity(NamedTuple):
 Topics = dict[str, tuple[PartitionState, ...]]
 
 
-class GroupAnswers(NamedTuple, Generic[_Found]):
-    """Results by group, and the errors of groups that failed while others responded."""
-
-    found: dict[str, _Found]
-    failed: dict[str, str]
-
-
 class _Description(NamedTuple):
     """Last description of a topic, and its parsed content.
 
@@ -147,10 +148,10 @@ class KafkaAdmin:
         options = java(f"{_ADMIN}.DescribeClusterOptions")()
         if hasattr(options, "includeFencedBrokers"):
             result = self._admin.describeCluster(options.includeFencedBrokers(_TRUE))
-            if (nodes := _get(result.nodes(), _TOO_OLD)) is not None:
-                return _cluster_of(_get(result.clusterId()), nodes, with_fenced=True)
+            if (nodes := get(result.nodes(), TOO_OLD)) is not None:
+                return _cluster_of(get(result.clusterId()), nodes, with_fenced=True)
         result = self._admin.describeCluster()
-        return _cluster_of(_get(result.clusterId()), _get(result.nodes()))
+        return _cluster_of(get(result.clusterId()), get(result.nodes()))
 
     def topics(self, held_by: int | None = None) -> tuple[Topics, dict[str, str]]:
         """Return all topics, including internal topics, with their partitions, and topic IDs.
@@ -163,7 +164,7 @@ class KafkaAdmin:
         large = sum(len(one.states) for one in known.values()) > _LARGE_CLUSTER
         if held_by is None or not large or now >= self._list_all_at:
             options = java(f"{_ADMIN}.ListTopicsOptions")().listInternal(_TRUE)
-            found = self._describe(_get(self._admin.listTopics(options).names()))
+            found = self._describe(get(self._admin.listTopics(options).names()))
             self._list_all_at = now + _LIST_ALL_SECONDS
         else:
             others = {topic: one for topic, one in known.items() if held_by not in one.brokers}
@@ -175,7 +176,7 @@ class KafkaAdmin:
     def _describe(self, names: Any) -> dict[str, _Description]:
         found = {}
         for entry in self._admin.describeTopics(names).topicNameValues().entrySet():
-            description = _get(entry.getValue(), _NO_SUCH_TOPIC)
+            description = get(entry.getValue(), _NO_SUCH_TOPIC)
             if description is not None:
                 topic = str(entry.getKey())
                 uuid, known = _topic_id(description), self._described.get(topic)
@@ -188,7 +189,7 @@ class KafkaAdmin:
     def broker_settings(self, node: int, names: Iterable[str]) -> dict[str, str]:
         """Return the effective settings of a broker with these names."""
         asked = _resource("BROKER", str(node))
-        return _settings(_get(self._admin.describeConfigs([asked]).values().get(asked)), names)
+        return _settings(get(self._admin.describeConfigs([asked]).values().get(asked)), names)
 
     def configs(self, topics: Iterable[str]) -> dict[str, dict[str, str]]:
         """Return the effective settings ``_TOPIC_CONFIGS`` of topics."""
@@ -197,7 +198,7 @@ class KafkaAdmin:
         for start in range(0, len(names), _CONFIGS_AT_ONCE):
             asked = [_resource("TOPIC", name) for name in names[start : start + _CONFIGS_AT_ONCE]]
             for entry in self._admin.describeConfigs(asked).values().entrySet():
-                config = _get(entry.getValue(), _NO_SUCH_TOPIC)
+                config = get(entry.getValue(), _NO_SUCH_TOPIC)
                 if config is not None:
                     configs[str(entry.getKey().name())] = _settings(config, _TOPIC_CONFIGS)
         return configs
@@ -229,26 +230,24 @@ class KafkaAdmin:
         wanted = {one: kind(one.topic, one.partition) for one in specs}
         request = {wanted[partition]: spec for partition, spec in specs.items()}
         result = self._admin.listOffsets(request, self._patient("ListOffsetsOptions"))
-        absent = (_NO_SUCH_TOPIC, _TOO_OLD)
+        absent = (_NO_SUCH_TOPIC, TOO_OLD)
         found = {}
         for partition, topic_partition in wanted.items():
-            info = _get(result.partitionResult(topic_partition), *absent, _NO_ANSWER)
+            info = get(result.partitionResult(topic_partition), *absent, _NO_ANSWER)
             if info is not None:
                 found[partition] = int(info.offset())
         for topic_partition in wanted.values() if not found else ():
-            _get(result.partitionResult(topic_partition), *absent)  # all failed: raise one error
+            get(result.partitionResult(topic_partition), *absent)  # all failed: raise one error
         return found
 
-    def groups(self) -> list[str]:
-        """Return all groups that commit offsets: consumer and Streams groups, not share groups.
+    def groups(self) -> Groups:
+        """Return all groups that commit offsets, and all share groups.
 
-        Streams groups (KIP-1071) are missing if client or cluster do not support them.
+        Streams groups (KIP-1071) and share groups are missing if client or cluster are too old.
         """
-        listed = list(_get(self._admin.listConsumerGroups().all()))
-        if hasattr(self._admin, "describeStreamsGroups"):
-            of_streams = java(f"{_ADMIN}.ListGroupsOptions").forStreamsGroups()
-            listed += _get(self._admin.listGroups(of_streams).all(), _TOO_OLD) or ()
-        return sorted({str(group.groupId()) for group in listed})
+        if hasattr(self._admin, "listGroups"):  # one request per broker for all kinds
+            return group_answers.listed(get(self._admin.listGroups().all()))
+        return group_answers.listed(get(self._admin.listConsumerGroups().all()))
 
     def commits(self, groups: Collection[str]) -> GroupAnswers[dict[Partition, int]]:
         """Return all committed offsets of groups."""
@@ -256,18 +255,30 @@ class KafkaAdmin:
         options = self._patient("ListConsumerGroupOffsetsOptions")
         result = self._admin.listConsumerGroupOffsets(dict.fromkeys(groups, spec), options)
         futures = {name: result.partitionsToOffsetAndMetadata(name) for name in groups}
-        return of_groups(futures, _committed)
+        return of_groups(futures, group_answers.committed)
+
+    def share_offsets(self, groups: Collection[str]) -> GroupAnswers[ShareOffsets]:
+        """Return the progress of share groups. Empty before Kafka 4.2, whose client has no lag."""
+        if not groups or not hasattr(self._admin, "listShareGroupOffsets"):
+            return GroupAnswers({}, {})
+        spec = java(f"{_ADMIN}.ListShareGroupOffsetsSpec")()
+        options = self._patient("ListShareGroupOffsetsOptions")
+        result = self._admin.listShareGroupOffsets(dict.fromkeys(groups, spec), options)
+        if not hasattr(result, "partitionsToOffsetInfo"):
+            return GroupAnswers({}, {})
+        return of_share_groups({name: result.partitionsToOffsetInfo(name) for name in groups})
 
     def assigned_topics(self, groups: Sequence[str]) -> GroupAnswers[set[str]]:
         """Return the topics with partitions that are assigned to members of groups now."""
         options = self._patient("DescribeConsumerGroupsOptions")
         futures = self._admin.describeConsumerGroups(groups, options).describedGroups()
-        return of_groups({name: futures.get(name) for name in groups}, _topics_of)
+        futures = {name: futures.get(name) for name in groups}
+        return of_groups(futures, group_answers.topics_of)
 
     def quotas(self) -> dict[QuotaEntity, dict[str, float]]:
         """Return the configured quotas of users and clients, by the key of the quota."""
         everything = java("org.apache.kafka.common.quota.ClientQuotaFilter").all()
-        quotas = _get(self._admin.describeClientQuotas(everything).entities())
+        quotas = get(self._admin.describeClientQuotas(everything).entities())
         found = {}
         for java_entity, limits in quotas.items():
             entity = _quota_entity(java_entity.entries())
@@ -278,51 +289,6 @@ class KafkaAdmin:
     def _patient(self, options: str) -> Any:
         """Return options with half of the time limit, so that partial results arrive in time."""
         return java(f"{_ADMIN}.{options}")().timeoutMs(jpype.JInt(self._patience_ms))
-
-
-def _get(future: Any, *absent: str) -> Any:
-    """Return the result of a future. None: it failed with one of these exceptions."""
-    try:
-        return future.get()
-    except java("java.util.concurrent.ExecutionException") as error:
-        cause = error.getCause()
-        if str(cause.getClass().getName()) in absent:
-            return None
-        raise
-
-
-def of_groups(futures: Mapping[str, Any], read: Callable[[Any], _Found]) -> GroupAnswers[_Found]:
-    """Return the results by group, from Java's futures. For a deleted group, ``read`` gets None.
-
-    Raises:
-        java.util.concurrent.ExecutionException: All groups failed. It is the first group's error.
-    """
-    found, failed, first = {}, {}, None
-    for group, future in futures.items():
-        try:
-            found[group] = read(_get(future, _NO_SUCH_GROUP))
-        except java("java.util.concurrent.ExecutionException") as error:
-            first = first or error
-            failed[group] = str(error.getCause().getClass().getSimpleName())
-    if first is not None and not found:
-        raise first
-    return GroupAnswers(found, failed)
-
-
-def _committed(offsets: Any) -> dict[Partition, int]:
-    return {
-        Partition(str(one.topic()), int(one.partition())): int(committed.offset())
-        for one, committed in (offsets.items() if offsets is not None else ())
-        if committed is not None
-    }
-
-
-def _topics_of(group: Any) -> set[str]:
-    return {
-        str(partition.topic())
-        for member in (group.members() if group is not None else ())
-        for partition in member.assignment().topicPartitions()
-    }
 
 
 def _cluster_of(cluster_id: Any, nodes: Any, *, with_fenced: bool = False) -> Cluster:

@@ -19,6 +19,7 @@ until it has read the records of that time.
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from collector.model import Commit, Partition, Series
@@ -81,13 +82,19 @@ def furthest_behind(positions: Positions) -> dict[Partition, int]:
     return least
 
 
-def lags(positions: Positions, ends: LogOffsets, ends_before: LogOffsets) -> dict[str, Values]:
+def lags(
+    positions: Positions,
+    ends: LogOffsets,
+    ends_before: LogOffsets,
+    unread: Mapping[Commit, int | None] = MappingProxyType({}),
+) -> dict[str, Values]:
     """Return the lag of every group by metric: in a topic, and in each of its partitions.
 
     Args:
         positions: Next offsets of groups.
         ends: End offsets of the logs.
         ends_before: Known end offsets at the last scrape.
+        unread: Unread records of share groups, which read out of order. None: unknown.
 
     Returns:
         Records, rounded up. A group has no lag in a topic with an unknown partition.
@@ -101,7 +108,10 @@ def lags(positions: Positions, ends: LogOffsets, ends_before: LogOffsets) -> dic
             totals[total] = None
             continue
         kept_up = keeps_up(position, end, ends_before.get(log))
-        behind = 0 if kept_up else end - position
+        behind = 0 if kept_up else unread.get(commit, end - position)
+        if behind is None:
+            totals[total] = None
+            continue
         before = totals.get(total, 0)
         totals[total] = None if before is None else before + behind
         single[Series(PARTITION_LAG, *log, group=commit.group)] = float(bucket_end(behind))

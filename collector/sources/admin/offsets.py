@@ -2,17 +2,18 @@
 
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from fnmatch import fnmatchcase
-from functools import lru_cache
-from typing import Final
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
+from typing import Final, NamedTuple
 
 from collector.model import Commit, Offsets, Partition
 from collector.sources.admin import readings
 from collector.sources.admin.client import KafkaAdmin
 from collector.sources.admin.consumer_lag import LogEnds, LogOffsets, Positions, keeps_up, lags
+from collector.sources.admin.group_answers import ShareOffset, ShareOffsets
 from collector.sources.admin.readings import Configs
 from collector.sources.admin.retention_headroom import HIGH, LOW, SAFE, headrooms
+from collector.sources.admin.watched_groups import TOPIC_SETTING, GroupRules, WatchedGroups
 from collector.sources.base.lake_limits import lake_name
 from collector.sources.base.readings import Values
 
@@ -24,30 +25,44 @@ _SCRAPES_AFTER_MOVE: Final = 2
 # seconds.
 _MOST_PARTIAL: Final = 24
 
+_ByGroup = Mapping[str, Mapping[Partition, int | None]]
+_Shares = Mapping[str, ShareOffsets]
 
-class GroupRules:
-    """Groups that count per topic. KIP-490 proposes this as a topic setting.
 
-    Args:
-        rules: Patterns of groups, by pattern of a topic; ``!`` excludes. The first pattern that
-            matches a topic applies. Without a match, all groups count.
+class _Response(NamedTuple):
+    """Responses to the requests of one read.
+
+    Attributes:
+        leaders: Leader by partition.
+        ids: Topic IDs.
+        led: Partitions that this broker leads.
+        ours: Led and recently led partitions, see ``OffsetReader._still_ours``.
+        configs: Settings of the topics of ``ours``.
+        assigned: Topics assigned to members, by consumer or Streams group.
+        before: Commits of consumer and Streams groups before ``starts``.
+        shares_before: Progress of share groups before ``starts``.
+        after: Commits after ``starts``.
+        shares: Progress of share groups after ``starts``.
+        starts: Log starts of ``ours``.
+        ends: Log ends of ``led``.
+        within: Times of the request for ``ends``, and of the response.
+        failed: Errors of groups.
     """
 
-    def __init__(self, rules: Mapping[str, Sequence[str]] | None = None) -> None:
-        self._rules = rules or {}
-        self.counts = lru_cache(maxsize=100_000)(self._counts)
-
-    def _counts(self, group: str, topic: str) -> bool:
-        for pattern, groups in self._rules.items():
-            if fnmatchcase(topic, pattern):
-                wanted = [one for one in groups if not one.startswith("!")] or (groups and ["*"])
-                unwanted = [one[1:] for one in groups if one.startswith("!")]
-                return _fits(group, wanted) and not _fits(group, unwanted)
-        return True
-
-
-def _fits(name: str, patterns: Iterable[str]) -> bool:
-    return any(fnmatchcase(name, pattern) for pattern in patterns)
+    leaders: Mapping[Partition, int | None]
+    ids: Mapping[str, str]
+    led: set[Partition]
+    ours: dict[Partition, int]
+    configs: Configs
+    assigned: Mapping[str, set[str]]
+    before: _ByGroup
+    shares_before: _Shares
+    after: _ByGroup
+    shares: _Shares
+    starts: LogOffsets
+    ends: LogOffsets
+    within: tuple[float, float]
+    failed: dict[str, str]
 
 
 class OffsetReader:
@@ -57,10 +72,18 @@ class OffsetReader:
         node: Node ID of the broker. None: all brokers.
         now_ms: Wall clock, in milliseconds since the epoch.
         rules: Groups that count.
+        watched: Current rules of the topics' owners.
     """
 
-    def __init__(self, node: int | None, now_ms: Callable[[], int], rules: GroupRules) -> None:
+    def __init__(
+        self,
+        node: int | None,
+        now_ms: Callable[[], int],
+        rules: GroupRules,
+        watched: WatchedGroups | None = None,
+    ) -> None:
         self._node, self._now_ms, self._rules = node, now_ms, rules
+        self._watched = watched or WatchedGroups(rules.owners)
         self._ours: dict[Partition, int] = {}
         self._partial = 0  # partial answers in a row
         self._ends: LogOffsets = {}
@@ -73,40 +96,79 @@ class OffsetReader:
             Values by metric, the offsets for counting lost records, and the errors of groups that
             failed while others responded.
         """
+        found = self._ask(client)
+        self._rules = self._rules.renewed(self._watched.owners)
+        offsets, leaders = self._offsets(found), found.leaders
+        every = self._commits(found.led, found.after, {}, found)
+        positions = _positions(every, found.starts)
+        of_shares = _share_positions(self._commits(found.led, {}, found.shares, found), found)
+        unread = _unread(of_shares, found)
+        values = {
+            **lags({**positions, **of_shares}, found.ends, self._ends, unread),
+            **self._log_ends.time_lags(positions, found.ends, found.ids, found.within),
+            **self._headrooms(client, positions, found.ends, found.configs),
+        }
+        self._ours, self._ends = found.ours, found.ends
+        self._partial = self._partial + 1 if _is_partial(found.failed, offsets, leaders) else 0
+        return values, offsets, found.failed
+
+    def _ask(self, client: KafkaAdmin) -> _Response:
+        """Send all requests. Their order makes the bounds true."""
         topics, ids = client.topics(self._node)
         leaders = readings.leaders(topics)
         led = {one for one, leader in leaders.items() if readings.leads(self._node, leader)}
         ours = self._still_ours(leaders, led)
         configs = client.configs({partition.topic for partition in ours})
-        expiring = [p for p in ours if not readings.is_compacted(configs.get(p.topic, {}))]
-        assigned = client.assigned_topics(client.groups())
+        groups = client.groups()
+        assigned = client.assigned_topics(groups.committing)
         before = client.commits(assigned.found)
+        shares_before = client.share_offsets(groups.share)
         starts = client.offsets((p for p in ours if leaders[p] is not None), "earliest")
+        shares = client.share_offsets(shares_before.found)
         requested = time.monotonic()
-        ends = client.offsets(led, "latest")
+        ends = client.offsets(led, "latest")  # after the progress of share groups: see _uncertain
         within = requested, time.monotonic()
         after = client.commits(before.found)
-        names = {partition.topic for partition in expiring}
-        interests = {group: assigned.found[group] for group in after.found}
         failed = assigned.failed | before.failed | after.failed
-        offsets = Offsets(
-            commits_in(expiring, before.found, interests, self._rules),
+        failed |= shares_before.failed | shares.failed
+        return _Response(
+            leaders, ids, led, ours, configs, assigned.found,
+            before.found, shares_before.found, after.found, shares.found,
+            starts, ends, within, failed,
+        )  # fmt: skip
+
+    def _offsets(self, found: _Response) -> Offsets:
+        """Return the offsets for counting lost records."""
+        configs, starts = found.configs, found.starts
+        expiring = [
+            one for one in found.ours
+            if not readings.is_only_compacted(configs.get(one.topic, {}))
+        ]  # fmt: skip
+        names = {partition.topic for partition in expiring}
+        before = self._commits(expiring, found.before, found.shares_before, found)
+        after = self._commits(expiring, found.after, found.shares, found)
+        return Offsets(
+            _answered(before, found.shares_before),
             {partition: starts[partition] for partition in expiring if partition in starts},
-            commits_in(expiring, after.found, interests, self._rules),
-            frozenset(partition for partition in expiring if partition not in led),
-            {name: ids[name] for name in sorted(names) if name in ids},
+            _answered(after, found.shares),
+            frozenset(partition for partition in expiring if partition not in found.led),
+            {name: found.ids[name] for name in sorted(names) if name in found.ids},
             frozenset(partition for partition in expiring if partition not in starts),
-            frozenset(map(lake_name, failed)),
+            frozenset(map(lake_name, found.failed)),
+            _uncertain(after, found),
         )
-        positions = _positions(commits_in(led, after.found, {}, self._rules), starts)
-        values = {
-            **lags(positions, ends, self._ends),
-            **self._log_ends.time_lags(positions, ends, ids, within),
-            **self._headrooms(client, positions, ends, configs),
+
+    def _commits(
+        self, partitions: Iterable[Partition], commits: _ByGroup, shares: _Shares, found: _Response
+    ) -> dict[Commit, int | None]:
+        """Return the commits and start offsets of all groups in partitions."""
+        starts = {
+            group: {partition: one and one.start for partition, one in offsets.items()}
+            for group, offsets in shares.items()
         }
-        self._ours, self._ends = ours, ends
-        self._partial = self._partial + 1 if _is_partial(failed, offsets, leaders) else 0
-        return values, offsets, failed
+        interests = {group: found.assigned[group] for group in found.after}
+        every = {**commits, **starts}
+        return commits_in(partitions, every, interests, self._rules, found.configs)
 
     def _still_ours(
         self, leaders: Mapping[Partition, int | None], led: set[Partition]
@@ -158,11 +220,70 @@ def _positions(commits: Mapping[Commit, int | None], starts: LogOffsets) -> Posi
     }
 
 
+def _share_positions(commits: dict[Commit, int | None], found: _Response) -> Positions:
+    """Return the start offsets of share groups. None: unknown."""
+    known = _answered(commits, found.shares)
+    return {**dict.fromkeys(commits.keys() - known.keys()), **_positions(known, found.starts)}
+
+
+def _shares_by_commit(shares: _Shares) -> dict[Commit, ShareOffset | None]:
+    return {
+        Commit(lake_name(group), *partition): one
+        for group, offsets in shares.items()
+        for partition, one in offsets.items()
+    }
+
+
+def _answered(commits: dict[Commit, int | None], shares: _Shares) -> dict[Commit, int | None]:
+    """Return the commits without partitions for which no share coordinator answered."""
+    known, groups = _shares_by_commit(shares), set(map(lake_name, shares))
+    if not groups:
+        return commits
+    return {one: at for one, at in commits.items() if one.group not in groups or one in known}
+
+
+def _unread(positions: Positions, found: _Response) -> dict[Commit, int | None]:
+    """Return the number of unread records of share groups. None: unknown.
+
+    Kafka's lag includes deleted records until the group reads again.
+    """
+    shares, unread = _shares_by_commit(found.shares), dict[Commit, int | None]()
+    for commit in positions:
+        share, end, start = shares.get(commit), found.ends.get(commit.log), found.starts
+        if share is None or share.lag is None or end is None or commit.log not in start:
+            unread[commit] = None
+        else:
+            unread[commit] = max(0, min(share.lag, end - start[commit.log]))
+    return unread
+
+
+def _uncertain(commits: Iterable[Commit], found: _Response) -> dict[Commit, int]:
+    """Return the maximum number of offsets from each commit on that cannot be lost.
+
+    A share group with start offset S and a lag has completed ``end - S - lag`` records behind S.
+    The end is newer than the lag, so this number can only be too high.
+    """
+    shares, uncertain = _shares_by_commit(found.shares), dict[Commit, int]()
+    compacted = {topic for topic, one in found.configs.items() if readings.is_compacted(one)}
+    for commit in commits if shares or compacted else ():
+        start = found.starts.get(commit.log, 0)
+        if commit.topic in compacted:
+            uncertain[commit] = start  # all
+        elif (share := shares.get(commit)) is not None:
+            end = found.ends.get(commit.log)
+            if end is None or share.lag is None:
+                uncertain[commit] = start
+            else:
+                uncertain[commit] = end - share.start - share.lag
+    return {commit: number for commit, number in uncertain.items() if number > 0}
+
+
 def commits_in(
     partitions: Iterable[Partition],
-    commits: Mapping[str, Mapping[Partition, int]],
+    commits: _ByGroup,
     assigned: Mapping[str, set[str]],
     rules: GroupRules,
+    configs: Configs = MappingProxyType({}),
 ) -> dict[Commit, int | None]:
     """Return the commits of every group in partitions. None: the group has not committed.
 
@@ -178,6 +299,6 @@ def commits_in(
         for group, committed in commits.items()
         for name in [lake_name(group)]
         for topic in assigned.get(group, set()) | {one.topic for one in committed}
-        if rules.counts(group, topic)
+        if rules.counts(group, topic, configs.get(topic, {}).get(TOPIC_SETTING, ""))
         for partition in by_topic.get(topic, ())
     }

@@ -39,7 +39,7 @@ _SETTINGS: Final = {
 }
 
 Limits = dict["QuotaEntity", dict[str, float]]
-Configs = dict[str, dict[str, str]]
+Configs = Mapping[str, Mapping[str, str]]
 
 
 def reports_for_all(cluster: Cluster, node: int | None) -> bool:
@@ -194,7 +194,16 @@ def untiered(
 
 def is_compacted(config: Mapping[str, str]) -> bool:
     """Return True if compaction removes records from within the log."""
-    return "compact" in config.get("cleanup.policy", "").replace(" ", "").split(",")
+    return "compact" in _cleanup(config)
+
+
+def is_only_compacted(config: Mapping[str, str]) -> bool:
+    """Return True if retention does not move the log start."""
+    return is_compacted(config) and "delete" not in _cleanup(config)
+
+
+def _cleanup(config: Mapping[str, str]) -> list[str]:
+    return config.get("cleanup.policy", "").replace(" ", "").split(",")
 
 
 def is_tiered(config: Mapping[str, str]) -> bool:
@@ -280,6 +289,24 @@ def group_failures(before: Mapping[str, str], after: Mapping[str, str]) -> list[
         Notice("group_unreadable", Series("", group=lake_name(group)), old, new)
         for group, old, new in _changed(before, after)
     ]
+
+
+def rejected_rows(before: Mapping[str, str], after: Mapping[str, str]) -> list[Notice]:
+    """Return rows of control/watched_groups that became invalid or valid, with the reason.
+
+    Args:
+        before: Reasons by topic of the row at the last scrape.
+        after: The same at this scrape.
+    """
+    return [
+        Notice("watched_groups_rejected", Series("", lake_name(topic)), old, new)
+        for topic, old, new in _changed(before, after)
+    ]
+
+
+def unread_table(before: str | None, after: str | None) -> list[Notice]:
+    """Return whether control/watched_groups became unreadable or readable, with the reason."""
+    return [Notice("watched_groups_unread", Series(""), before, after)] if before != after else []
 
 
 def hidden_brokers(before: frozenset[int], after: frozenset[int]) -> list[Notice]:

@@ -1,7 +1,7 @@
 """Kafka's Admin API as a source, for the agent of one broker or of a whole cluster."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple, TypeVar
 
 from collector.catalogue import Family
@@ -11,7 +11,8 @@ from collector.model import Answer, Identity, Notice, Offsets
 from collector.sources.admin import Admin, readings
 from collector.sources.admin.admin_connection import ONE_TRY, AdminConnection, connect
 from collector.sources.admin.client import Cluster, KafkaAdmin, Topics
-from collector.sources.admin.offsets import GroupRules, OffsetReader
+from collector.sources.admin.offsets import OffsetReader
+from collector.sources.admin.watched_groups import GroupRules, WatchedGroups, shared
 from collector.sources.base.calls import Worker
 from collector.sources.base.error_mapping import source_error
 from collector.sources.base.identity import Expected
@@ -34,6 +35,8 @@ class _Last(NamedTuple):
     topic_ids: dict[str, str]
     failed_groups: dict[str, str]
     hidden: frozenset[int]
+    rejected: dict[str, str] = {}  # noqa: RUF012 - never changed
+    failure: str | None = None
 
 
 class _FamilyValues(NamedTuple):
@@ -53,7 +56,8 @@ class AdminSource:
         node: Node ID of the agent's broker. None: the agent reports for all brokers.
         connection: Connection, which other sources of the same cluster can share.
         cluster: Expected cluster ID. None: any.
-        groups: Groups that count per topic, see ``GroupRules``.
+        rules: Groups that count per topic.
+        watched: Current rules of the topics' owners.
     """
 
     def __init__(
@@ -61,7 +65,8 @@ class AdminSource:
         node: int | None,
         connection: AdminConnection,
         cluster: str | None = None,
-        groups: Mapping[str, Sequence[str]] | None = None,
+        rules: GroupRules | None = None,
+        watched: WatchedGroups | None = None,
     ) -> None:
         self._node, self._connection = node, connection
         self._expected = Expected("cluster", cluster=cluster)
@@ -69,8 +74,10 @@ class AdminSource:
         self._identity: Identity | None = None
         self._readings = Readings()
         self._last = _Last({}, None, {}, {}, {}, frozenset())
-        rules = GroupRules(groups)
-        self._offset_reader = OffsetReader(node, lambda: time.time_ns() // 1_000_000, rules)
+        self._watched = watched or WatchedGroups()
+        self._offset_reader = OffsetReader(
+            node, lambda: time.time_ns() // 1_000_000, rules or GroupRules(), self._watched
+        )
 
     def identify(self) -> Identity:
         """Return the identity of the cluster; connect if necessary.
@@ -230,12 +237,20 @@ class AdminSource:
         }
         configs = client.configs(topics)
         notices = readings.config_changes(self._last.configs, configs)
+        owners, last = self._watched.owners, self._last
+        notices += readings.unread_table(last.failure, owners.failure)
+        rejected = last.rejected
         if for_all:
-            notices += readings.recreated(self._last.topic_ids, ids)
+            notices += readings.recreated(last.topic_ids, ids)
+            rejected = owners.unmatched(described) | owners.rejected
+            notices += readings.rejected_rows(last.rejected, rejected)
         values = readings.topology(topics, configs)
         if self._node is not None:
             values[readings.FENCED] = readings.fenced(cluster) if for_all else {}
-        return _FamilyValues(values, self._last._replace(configs=configs, topic_ids=ids), notices)
+        last = last._replace(
+            configs=configs, topic_ids=ids, rejected=rejected, failure=owners.failure
+        )
+        return _FamilyValues(values, last, notices)
 
 
 def opened(expected: Expected, settings: Admin) -> AdminSource:
@@ -246,5 +261,6 @@ def opened(expected: Expected, settings: Admin) -> AdminSource:
         settings: Settings.
     """
     node = None if expected.role == "cluster" else int(str(expected.node))
-    shared = connect(settings.bootstrap, settings.properties_file, settings.timeout.seconds)
-    return AdminSource(node, shared, expected.cluster, settings.groups)
+    connection = connect(settings.bootstrap, settings.properties_file, settings.timeout.seconds)
+    rules = GroupRules(settings.groups, default=settings.groups_default == "all")
+    return AdminSource(node, connection, expected.cluster, rules, shared())

@@ -126,6 +126,7 @@ class HiddenNames:
             {one.topic: id_ for one, id_ in self._by_name(ids).items()},
             frozenset(self._by_name(dict.fromkeys(offsets.unanswered))),
             frozenset(one.group for one in groups if one.group is not None),
+            self._by_name(offsets.uncertain),
         )
 
     def _by_name(self, values: Mapping[_Named, _Value]) -> dict[_Named, _Value]:

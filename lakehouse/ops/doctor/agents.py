@@ -62,6 +62,18 @@ _KINDS: Final = {
         "see the reason in bronze/events. Grant Describe on all groups, or check the coordinator",
         "warning",
     ),
+    "watched_groups_unread": _Kind(
+        "unread",
+        "reads of control/watched_groups by its agent failed or recovered {often}, last at {at}",
+        "see the reason in bronze/events. Until then the agent uses the last known rows",
+        "warning",
+    ),
+    "watched_groups_rejected": _Kind(
+        "unread",
+        "rows of control/watched_groups became invalid or valid {often}, last at {at}",
+        "see the topic and the reason in bronze/events, and correct the row",
+        "warning",
+    ),
     "broker_without_listener": _Kind(
         "unread",
         "its Admin API listener started or stopped hiding brokers that lead {often}, last at {at}",

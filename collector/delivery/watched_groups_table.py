@@ -1,0 +1,152 @@
+"""Reader of control/watched_groups, the table in which the owners of topics choose groups.
+
+It reads the table only if its version has changed. If a read fails, the last known rules stay in
+force; the spool keeps them for the next start of the agent.
+"""
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Final
+
+import msgspec
+from deltalake import DeltaTable, QueryBuilder
+from deltalake.exceptions import TableNotFoundError
+
+from collector.delivery.store import bounded, explain, scrubbed, secrets
+from collector.errors import JmxlakeError, LakeError, LakeSchemaError
+from collector.sources.admin.watched_groups import MOST_ROWS, Owners, Row, WatchedGroups, owners_of
+from collector.spool.spool import Spool
+from lakehouse.tables import WATCHED_GROUPS, delta_log, paths
+from lakehouse.tables.error_text import is_fault
+from lakehouse.tables.table import delta_type
+
+_MOST_BYTES: Final = 4 << 20  # of all files, packed
+_QUERY: Final = f"""
+    SELECT topic, groups, CAST(set_at AS BIGINT) FROM watched_groups LIMIT {MOST_ROWS + 1}"""  # noqa: S608 - of a number
+_READ: Final = ("topic", "groups", "set_at")
+_CREATE: Final = "create the table with `jmxlake watched-groups`"
+# Reader features without effect on the files. Files of deletion vectors can be anywhere.
+_HARMLESS: Final = {"v2Checkpoint", "vacuumProtocolCheck"}
+
+
+class WatchedGroupsTable:
+    """The table at its last read version.
+
+    Args:
+        lake: Root of the lake: a folder, or a URL that delta-rs supports.
+        options: Returns the storage options of delta-rs for each read.
+        watched: Rules in force, which it sets.
+        spool: Keeps the rules for the next process.
+    """
+
+    def __init__(
+        self,
+        lake: str,
+        options: Callable[[], Mapping[str, str]],
+        watched: WatchedGroups,
+        spool: Spool,
+    ) -> None:
+        self._url = f"{lake.rstrip('/')}/{WATCHED_GROUPS.path}"
+        self._options, self._watched, self._spool = options, watched, spool
+        self._key = f"table {self._url}"  # as other known tables of the lake
+        self._where = f"lake table {scrubbed(self._url, [])}"
+        self._secrets: list[str] = []
+        self._version: tuple[str, int] | None = None
+        watched.owners = _decoded(spool.recall(self._key))
+
+    def read(self) -> None:
+        """Read the table if it has changed, and set the rules in force.
+
+        Raises:
+            LakeError: The table cannot be read. The last known rules stay in force.
+            ConfigError: The same, because of the storage options.
+            SpoolError: The rules cannot be stored.
+        """
+        before = self._watched.owners
+        try:
+            found = self._read()
+        except JmxlakeError as error:
+            self._version = None
+            self._watched.owners = msgspec.structs.replace(before, failure=str(error))
+            raise
+        if found is None:
+            return
+        self._watched.owners = found
+        if msgspec.structs.replace(before, failure=None) != found:
+            self._spool.remember(self._key, msgspec.json.encode(found).decode())
+
+    def _read(self) -> Owners | None:
+        """Return the rules of the table. None: it has not changed."""
+        with self._explained():
+            delta_log.check(self._url)
+            options = bounded(self._url, self._options())
+            self._secrets = secrets(options, os.environ)
+            try:
+                delta = DeltaTable(self._url, storage_options=options)
+            except TableNotFoundError:
+                return self._without_table()
+            version = str(delta.metadata().id), int(delta.version())
+            if version == self._version:
+                return None
+            found = owners_of(self._rows(delta))
+            self._version = version
+            return found
+
+    def _without_table(self) -> Owners:
+        if self._watched.owners.rules:
+            why = "the table is missing, although it had rows; check that its disk is mounted"
+            raise LakeError(f"{self._where}: {why}, or create it again and delete all its rows")
+        return Owners()
+
+    def _rows(self, delta: DeltaTable) -> list[Row]:
+        self._check(delta)
+        rows: list[Row] = []
+        for batch in QueryBuilder().register(WATCHED_GROUPS.name, delta).execute(_QUERY):
+            columns = (column.to_pylist() for column in batch.columns)
+            rows += (Row(*row) for row in zip(*columns, strict=True))
+        if len(rows) > MOST_ROWS:
+            raise LakeError(f"{self._where}: more than {MOST_ROWS:,} rows; delete old rows")
+        return rows
+
+    def _check(self, delta: DeltaTable) -> None:
+        """Raise LakeError if the table is too large, or has other columns or files elsewhere."""
+        protocol = delta.protocol()
+        features = set(protocol.reader_features or ()) - _HARMLESS
+        if protocol.min_reader_version == 2 or features:
+            named = ", ".join(sorted(features)) or "column mapping"
+            raise LakeSchemaError(f"{self._where}: agents do not read {named}; {_CREATE}")
+        actions = delta.get_add_actions()
+        try:
+            paths.check_table(delta.table_uri, actions.column("path").to_pylist())
+        except paths.PathError as error:
+            raise LakeSchemaError(f"{self._where}: {error}") from None
+        sizes = actions.column("size_bytes").to_pylist()
+        if any(size < 0 for size in sizes) or sum(sizes) > _MOST_BYTES:
+            why = f"the files exceed {_MOST_BYTES >> 20} MiB"
+            raise LakeError(f"{self._where}: {why}; delete old rows")
+        types = {field.name: delta_type(field.type) for field in delta.schema().fields}
+        missing = [name for name in _READ if name not in types]
+        wrong = [f"no column {name}" for name in missing] or WATCHED_GROUPS.wrong_types(types)
+        if wrong:
+            raise LakeSchemaError(f"{self._where}: {', '.join(wrong)}; {_CREATE}")
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except JmxlakeError:
+            raise
+        except delta_log.DamagedLogError as error:
+            raise LakeError(f"{self._where}: {error}") from None
+        except BaseException as error:
+            if not is_fault(error):  # delta-rs also raises OSError and plain Exception
+                raise
+            raise LakeError(f"{self._where}: {explain(error, self._secrets, self._url)}") from None
+
+
+def _decoded(known: str | None) -> Owners:
+    try:
+        return msgspec.json.decode(known, type=Owners) if known else Owners()
+    except msgspec.MsgspecError:  # of another version of the agent
+        return Owners()
