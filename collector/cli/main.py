@@ -9,6 +9,7 @@ from typing import Final
 import click
 
 from collector.cli.check import check
+from collector.cli.client_metrics import client_metrics
 from collector.cli.command import OneLineErrorGroup
 from collector.cli.import_prometheus import import_
 from collector.cli.metrics import metrics
@@ -20,7 +21,7 @@ from collector.cli.top.command import top
 
 _SECTIONS: Final = {
     "Run": ("run", "top"),
-    "Set up": ("config", "check", "scrape", "systemd-unit", "completion"),
+    "Set up": ("config", "check", "scrape", "systemd-unit", "client-metrics", "completion"),
     "Inspect": ("metrics", "support-bundle"),
     "Import": ("import",),
 }
@@ -56,7 +57,8 @@ def completion(context: click.Context, shell: str) -> None:
 
 
 for _command in (
-    run, top, config, check, scrape, systemd_unit, completion, metrics, support_bundle, import_
+    run, top, config, check, scrape, systemd_unit, client_metrics, completion, metrics,
+    support_bundle, import_,
 ):  # fmt: skip
     main.add_command(_command)
 
