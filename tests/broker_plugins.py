@@ -12,18 +12,21 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def libs_with(folder: Path, plugin: Path | None = None, jars: Iterable[Path] = ()) -> Path:
+def libs_with(
+    folder: Path, plugin: Path | None = None, jars: Iterable[Path] = (), of: Path | None = None
+) -> Path:
     """A folder of jars for a cluster: Kafka's, others, and one compiled from a Java file.
 
     Args:
         folder: Where to make it.
         plugin: The Java file.
         jars: The others.
+        of: Kafka's jars; by default those of the demo.
     """
-    libs = folder / "libs"
+    libs, kafka = folder / "libs", of or kafka_libs()
     (libs / TEST_JARS).mkdir(parents=True)
-    for jar in kafka_libs().rglob("*.jar"):
-        (libs / jar.relative_to(kafka_libs())).symlink_to(jar)
+    for jar in kafka.rglob("*.jar"):
+        (libs / jar.relative_to(kafka)).symlink_to(jar)
     for jar in jars:
         (libs / jar.name).symlink_to(jar)
     if plugin is not None:

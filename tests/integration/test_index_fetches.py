@@ -114,7 +114,8 @@ def test_parallel_fetches_are_one_round_trip_and_faster(both: Any) -> None:
 
 
 def test_misbehaving_plugin_is_handled(tmp_path: Path, libs: Path) -> None:
-    compile_jar([*SOURCES, CASES], [libs], tmp_path / "cases.jar")
+    # As the jar is built: once, for every Kafka.
+    compile_jar([*SOURCES, CASES], [kafka_libs()], tmp_path / "cases.jar")
     classes = os.pathsep.join((str(tmp_path / "cases.jar"), f"{libs}/*"))
     ran = subprocess.run(
         java_command("-cp", classes, "jmxlake.kafka.WrapperCases"),

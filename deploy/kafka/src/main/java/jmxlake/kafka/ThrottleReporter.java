@@ -52,7 +52,7 @@ abstract class ThrottleReporter implements MetricsReporter {
             .define(INTERVAL, Type.LONG, 30_000L, Range.atLeast(1), Importance.LOW,
                     "Push interval of clients, where Kafka does not tell it.")
             .define(KEEP, Type.LONG, 60_000L, Range.atLeast(1), Importance.MEDIUM,
-                    "Minimum lifetime of a value, also after its client has ended.");
+                    "Lifetime of the values of a client that has ended.");
     // Clients of the broker's own manager of remote log metadata.
     private static final String OF_BROKERS = "__remote_log_metadata_client";
     private static final long CHECK_SECONDS = 15;
@@ -124,7 +124,7 @@ abstract class ThrottleReporter implements MetricsReporter {
             }
             Map<Throttle, Double> times = TelemetryDecoder.decode(data);
             if (!times.isEmpty()) {
-                long lastsMs = payload.isTerminating() ? keepMs : Math.max(keepMs, INTERVALS * pushIntervalMs);
+                long lastsMs = payload.isTerminating() ? keepMs : INTERVALS * pushIntervalMs;
                 evicted.add(clients.pushed(user, clientId, payload.clientInstanceId(), times, lastsMs));
             }
         } catch (TelemetryDecoder.MalformedException | RuntimeException error) {

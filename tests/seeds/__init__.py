@@ -1,0 +1,1 @@
+"""Figures on real brokers for the questions of the five documents."""
