@@ -21,7 +21,7 @@ def libs_with(
         folder: Where to make it.
         plugin: The Java file.
         jars: The others.
-        of: Kafka's jars; by default those of the demo.
+        of: Kafka's jars. Default: the demo's.
     """
     libs, kafka = folder / "libs", of or kafka_libs()
     (libs / TEST_JARS).mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""Brokers with our receiver of telemetry, and clients that tell their own throttle times."""
+"""Brokers with our receiver of telemetry, and clients that print their throttle times."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ METRICS: Final = {
 
 
 def plugin_jar(folder: Path) -> Path:
-    """The jar of deploy/kafka, compiled once for every Kafka, as Maven does."""
+    """Compile the jar of deploy/kafka, once for every Kafka, as Maven does."""
     jar = folder / "jmxlake-kafka.jar"
     compile_jar(SOURCES, [kafka_libs(), kafka_libs() / TEST_JARS], jar)
     return jar
 
 
 def reporters(name: str) -> str:
-    """The value of ``metric.reporters`` with one of our classes."""
+    """Return the value of ``metric.reporters`` with one of our classes."""
     return f"{JMX_REPORTER},jmxlake.kafka.{name}"
 
 
@@ -64,7 +64,7 @@ def cluster(
     """
     folder.mkdir(parents=True, exist_ok=True)
     libs = libs_with(folder, jars=[plugin_jar(folder)], of=of)
-    # Without tiers: a Kafka of which no test jar is published has no storage plugin.
+    # Kafka 4.4 is published without a storage plugin.
     extra = {"remote.log.storage.system.enable": "false", **settings}
     made = Cluster.start(folder / "kafka", brokers, extra=extra, libs=libs)
     try:
@@ -77,14 +77,14 @@ def cluster(
 
 
 def limited(client_id: str, rate: float) -> Quota:
-    """A quota of a client whose id starts with the kind of its requests."""
+    """Return the quota of a client whose id starts with the kind of its requests."""
     kind = "producer" if client_id.startswith("produce") else "consumer"
     return Quota(f"{kind}_byte_rate", rate, client_id=client_id)
 
 
 @dataclass(frozen=True)
 class Said:
-    """What a client said by its own ``metrics()``.
+    """Throttle times of a client by its own ``metrics()``.
 
     Attributes:
         quiet: Whether its traffic has ended.
@@ -114,7 +114,7 @@ class JavaClients:
         self._process = self._launcher.start(command, log)
 
     def said(self) -> Mapping[str, Said]:
-        """What each said up to now.
+        """Return the values of each client up to now.
 
         Raises:
             AssertionError: The JVM has ended.
@@ -123,7 +123,7 @@ class JavaClients:
         return self.heard()
 
     def heard(self) -> Mapping[str, Said]:
-        """What each said, also after its end."""
+        """Return the values of each client, running or ended."""
         quiet = set[str]()
         values: defaultdict[str, defaultdict[str, set[float]]] = defaultdict(
             lambda: defaultdict(set)
@@ -148,7 +148,7 @@ class JavaClients:
 
 
 def shown(nodes: Iterable[Node]) -> dict[Series, float]:
-    """What the agents of some brokers read, the highest of them for each client."""
+    """Return the values that agents of some brokers read, the highest for each client."""
     found: dict[Series, float] = {}
     for node in nodes:
         source = jmx_source(node)

@@ -196,7 +196,7 @@ def _check_window(config: Config, family: Family, interval_us: int) -> None:
 
 
 def delays(config: Config, loaded: Catalogue) -> dict[str, Delays]:
-    """Return the delay of the MBean, by metric. Of several enabled families the longest counts."""
+    """Return the delay of the MBean, by metric: the longest of all enabled families."""
     found: dict[str, Delays] = {}
     for family in sorted(loaded.families, key=lambda one: not _is_enabled(config, one)):
         override = config.families.get(family.name, FamilySettings())

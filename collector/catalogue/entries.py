@@ -242,7 +242,7 @@ class Catalogue:
 
     @cached_property
     def metrics(self) -> Mapping[str, Metric]:
-        """Metrics by name. Of several families the first counts."""
+        """Metrics by name. If several families have one, the first family counts."""
         families = reversed(self.families)
         return {metric.name: metric for family in families for metric in family.metrics}
 

@@ -25,7 +25,7 @@ _NONE: Final = (
 
 @click.group(name="client-metrics")
 def client_metrics() -> None:
-    """Manage the subscription to throttle times of clients (KIP-714)."""
+    """Manage the subscription to client throttle times (KIP-714)."""
 
 
 def _interval_ms(context: click.Context, option: click.Parameter, text: str) -> int:  # noqa: ARG001

@@ -98,7 +98,7 @@ def call(
 
 
 def counters(cluster: Cluster) -> dict[str, float]:
-    """The receiver's own figures, by the last part of a metric's name."""
+    """Return the receiver's own figures, by the last part of a metric's name."""
     source = jmx_source(cluster.brokers[0])
     read = values_of(source.read(FAMILY))
     source.close()
@@ -181,7 +181,7 @@ def test_pushed_times_are_the_clients_own(
 
 
 def _zeros_reach_the_lake(cluster: Cluster, folder: Path) -> None:
-    """One scrape and its delivery, as an agent does."""
+    """Check one scrape and its delivery, as by an agent."""
     source, lake = jmx_source(cluster.brokers[0], cluster.id), folder / "lake"
     scrape = Scraper(source, SystemClock()).attempt(FAMILY, 10_000_000)
     source.close()

@@ -1,10 +1,10 @@
-"""Throttle times that clients push (KIP-714), beside what they say of themselves.
+"""Throttle times that clients push (KIP-714), compared with the clients' own ``metrics()``.
 
-Real brokers of two releases, one with each of our two classes. Java producers and consumers, with
-quotas and without, tell their own ``metrics()``; what agents read of the brokers must be a value
-that the client had since its traffic ended. It is compared while they run, and once more after they
-have ended, when only the terminating push is left. A producer of librdkafka tells each throttled
-answer by its callback.
+Real brokers of two releases run one of our two classes each. Java producers and consumers, with and
+without quotas, print their throttle times. Each value that an agent reads from the brokers must be
+one of these values since the end of the client's traffic. The module compares running clients, and
+then ended clients, which have only their terminating push. A producer of librdkafka reports each
+throttled response to its callback.
 """
 
 from __future__ import annotations

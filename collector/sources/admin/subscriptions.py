@@ -53,7 +53,7 @@ class Subscription(NamedTuple):
         return tuple(
             kind
             for kind, prefixes in _PREFIXES.items()
-            if any(one == _ALL or p.startswith(one) for p in prefixes for one in self.metrics)
+            if any(_overlaps(prefix, one) for prefix in prefixes for one in self.metrics)
         )
 
 
@@ -165,6 +165,10 @@ def _checked(found: Subscriptions, where: str, cluster: str | None) -> Subscript
         why = f"this is cluster {id_}, but source.cluster is {cluster}; correct one of them"
         raise IdentityError(f"{where}: {why}")
     return found
+
+
+def _overlaps(prefix: str, metrics: str) -> bool:
+    return metrics == _ALL or prefix.startswith(metrics) or metrics.startswith(prefix)
 
 
 def _parts(text: str) -> tuple[str, ...]:

@@ -121,6 +121,8 @@ class OwnView(NamedTuple):
             kind that brokers throttled longest.
     """
 
+    user: Annotated[str | None, Means(
+        "authenticated principal; empty: the client's own JVM was scraped")]  # fmt: skip
     client_id: Annotated[str | None, CLIENT_ID]
     kind: Annotated[str | None, Means(
         "produce or fetch; empty: the client library does not report it")]  # fmt: skip
@@ -129,7 +131,7 @@ class OwnView(NamedTuple):
     wait_ms_mean: Annotated[Known, Means("mean wait while delayed, milliseconds")]
     wait_ms_max: Annotated[Known, Means("maximum wait, milliseconds")]
     throttled_us: Annotated[Bounds, Means(
-        "time in which a broker throttled that client id, microseconds")]  # fmt: skip
+        "time in which a broker throttled that client, microseconds")]  # fmt: skip
 
 
 class QuotaBroker(NamedTuple):
@@ -234,13 +236,14 @@ def clients_throttled(rows: Iterable[tuple[str | None, str | None, Bounds]]) -> 
 def _own_views(gold: Gold, clients: Sequence[Client]) -> list[OwnView]:
     """Return clients whose own metrics have delayed responses, the longest first."""
     views = []
-    for (_, client_id), rows in gold.raised(tables.CLIENTS).items():
+    for (user, client_id), rows in gold.raised(tables.CLIENTS).items():
         for metric, kind in _OWN_VIEWS.items():
             if not (waits := rows[f"{metric}.avg"] or rows[f"{metric}.max"]):
                 continue
-            same = [c for c in clients if c.client_id == client_id and kind in (None, c.kind)]
+            same = [c for c in clients if kind in (None, c.kind) and _is_same((user, client_id), c)]
             views.append(
                 OwnView(
+                    user,
                     client_id,
                     kind,
                     duration(waits, "affected"),
@@ -250,6 +253,14 @@ def _own_views(gold: Gold, clients: Sequence[Client]) -> list[OwnView]:
                 )
             )
     return sorted(views, key=lambda view: -(view.held_back_us.value or 0))
+
+
+def _is_same(own: Entity, client: Client) -> bool:
+    """Return True if a broker throttled a client by its user, its client id or both."""
+    user, client_id = own
+    if user is None:  # a client does not report its principal
+        return client.client_id == client_id
+    return client.user in (None, user) and client.client_id in (None, client_id)
 
 
 def _brokers(gold: Gold) -> list[QuotaBroker]:
