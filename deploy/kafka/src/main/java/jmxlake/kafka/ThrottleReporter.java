@@ -136,7 +136,7 @@ abstract class ThrottleReporter implements MetricsReporter {
     final void expire() {
         try {
             clients.expire();
-        } catch (KafkaException error) {
+        } catch (RuntimeException error) { // an exception would end the schedule
             LOG.warn("Beans of clients that no longer push cannot be removed", error);
         }
     }
