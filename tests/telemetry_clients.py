@@ -96,9 +96,9 @@ class Said:
 
 
 class JavaClients:
-    """Java clients in one JVM, each named KIND-NAME, with traffic for some seconds."""
+    """Java clients in one JVM, each named KIND-NAME, with some kilobytes of traffic."""
 
-    def __init__(self, of: Cluster, names: Sequence[str], seconds: int, log: Path) -> None:
+    def __init__(self, of: Cluster, names: Sequence[str], kilobytes: int, log: Path) -> None:
         self.names, self.log = names, log
         self._launcher = Launcher()
         command = java_command(
@@ -108,7 +108,7 @@ class JavaClients:
                 "-XX:TieredStopAtLevel=1",
                 "-XX:+PerfDisableSharedMem",
             ),
-            *("-cp", f"{of.libs}/*", str(MAIN), of.bootstrap, TOPIC, str(seconds)),
+            *("-cp", f"{of.libs}/*", str(MAIN), of.bootstrap, TOPIC, str(kilobytes)),
             *(f"{name.partition('-')[0]}:{name}" for name in names),
         )
         self._process = self._launcher.start(command, log)

@@ -47,14 +47,14 @@ if TYPE_CHECKING:
 
 RELEASES: Final = {"4.3.1": "ClientThrottle", "4.4.0": "ClientThrottleExporter"}
 INTERVAL_MS: Final = 2_000
-TRAFFIC_SECONDS: Final = 15
+KILOBYTES: Final = 900  # of each client: Kafka throttles after ten seconds' worth of a quota
 BROKERS: Final = 2
 LIBRDKAFKA: Final = "produce-librdkafka"
 LIMITS: Final = {
     "produce-slow": 40_000.0,
-    "produce-slower": 20_000.0,
-    "fetch-slow": 200_000.0,
-    "fetch-slower": 100_000.0,
+    "produce-slower": 25_000.0,
+    "fetch-slow": 50_000.0,
+    "fetch-slower": 30_000.0,
 }
 FREE: Final = ("produce-free", 'produce-odd,"odd"', "fetch-free")
 PATIENCE_SECONDS: Final = 30
@@ -95,9 +95,7 @@ def of_release(release: str, folder: Path) -> list[Figure]:
         fill(running.bootstrap, TOPIC, 1, 20)
         subscribe(running, folder)
         with librdkafka(running) as times:
-            clients = JavaClients(
-                running, [*LIMITS, *FREE], TRAFFIC_SECONDS, folder / "clients.log"
-            )
+            clients = JavaClients(running, [*LIMITS, *FREE], KILOBYTES, folder / "clients.log")
             try:
                 wait_for(lambda: all(one.quiet for one in clients.said().values()), 120)
                 found = compared(running, clients.said, f"{release} running")

@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Properties;
 import java.util.concurrent.ConcurrentHashMap;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
@@ -15,9 +16,9 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 
 /**
- * Producers and consumers with traffic for some seconds, which then only push telemetry until SIGTERM.
+ * Producers and consumers with some traffic, which then only push telemetry until SIGTERM.
  *
- * <p>Arguments: bootstrap servers, topic with records, seconds, and "produce:CLIENT" or "fetch:CLIENT" for each.
+ * <p>Arguments: bootstrap servers, topic with records, kilobytes of each client, and "produce:CLIENT" or "fetch:CLIENT" for each.
  * Output: "CLIENT NAME VALUE" for every new value of a throttle time, by the client's own metrics(), and
  * "quiet CLIENT" when its traffic has ended; its values follow once more.
  */
@@ -27,12 +28,12 @@ public class TelemetryClients {
     private static volatile boolean ended;
     private static String bootstrap;
     private static TopicPartition partition;
-    private static long quietAt;
+    private static int bytes;
 
     public static void main(String[] arguments) throws Exception {
         bootstrap = arguments[0];
         partition = new TopicPartition(arguments[1], 0);
-        quietAt = System.nanoTime() + 1_000_000_000L * Long.parseLong(arguments[2]);
+        bytes = 1_000 * Integer.parseInt(arguments[2]);
         List<Thread> clients = new ArrayList<>();
         for (String client : List.of(arguments).subList(3, arguments.length)) {
             String[] parts = client.split(":", 2);
@@ -70,7 +71,7 @@ public class TelemetryClients {
         settings.put("value.serializer", ByteArraySerializer.class.getName());
         try (KafkaProducer<byte[], byte[]> producer = new KafkaProducer<>(settings)) {
             watch(name, producer.metrics());
-            while (!ended && System.nanoTime() < quietAt) {
+            for (int sent = 0; !ended && sent < bytes; sent += 5_000) {
                 producer.send(new ProducerRecord<>(partition.topic(), new byte[5_000]));
                 pause(20);
             }
@@ -92,9 +93,10 @@ public class TelemetryClients {
             watch(name, consumer.metrics());
             consumer.assign(List.of(partition));
             consumer.seekToBeginning(List.of(partition));
-            while (!ended && System.nanoTime() < quietAt) {
-                consumer.poll(Duration.ofMillis(100));
-                pause(50);
+            for (int read = 0; !ended && read < bytes; ) {
+                for (ConsumerRecord<byte[], byte[]> record : consumer.poll(Duration.ofMillis(100))) {
+                    read += record.serializedValueSize();
+                }
             }
             consumer.pause(List.of(partition));
             quiet(name);
