@@ -102,8 +102,19 @@ def of_release(release: str, folder: Path) -> list[Figure]:
                 found += of_librdkafka(running, times, release)
             finally:
                 clients.close()
-        found += compared(running, clients.heard, f"{release} ended")
+        found += after_end(running, clients, release)
     return found
+
+
+def after_end(running: Cluster, clients: JavaClients, release: str) -> list[Figure]:
+    """Return the figures of the terminating pushes, when all other values are unknown.
+
+    A consumer always has one. The I/O thread of a producer without requests in flight can end
+    before it (Sender.run), so its value is then unknown.
+    """
+    expired = time.monotonic() + 3 * INTERVAL_MS / 1000 + 2
+    wait_for(lambda: time.monotonic() > expired, 30)
+    return compared(running, clients.heard, f"{release} ended", only="fetch-")
 
 
 def subscribe(running: Cluster, folder: Path) -> None:
@@ -115,18 +126,28 @@ def subscribe(running: Cluster, folder: Path) -> None:
     subprocess.run([*command, "--interval", f"{INTERVAL_MS}ms"], check=True, timeout=300)
 
 
-def compared(running: Cluster, said: Callable[[], Mapping[str, Said]], moment: str) -> list[Figure]:
-    """Return the figures of the Java clients; each has time until a push of its last value."""
+def compared(
+    running: Cluster, said: Callable[[], Mapping[str, Said]], moment: str, only: str = ""
+) -> list[Figure]:
+    """Return the figures of the Java clients, after pushes of their last values.
+
+    Args:
+        running: The brokers.
+        said: Returns the values of each client.
+        moment: Prefix of the figures' names.
+        only: Prefix of the clients that must have a value.
+    """
     read: dict[Series, float] = {}
 
     def figures() -> list[Figure]:
-        read.update(dict.fromkeys(read, -1.0))  # no longer shown
+        read.clear()
         read.update(shown(running.brokers))
         return [
             Figure(f"{moment} {name} {metric}", value, value in own)
             for name, client in said().items()
             for metric, own in client.values.items()
             for value in (read.get(Series(METRICS[metric], user="ANONYMOUS", client_id=name)),)
+            if value is not None or name.startswith(only)
         ]
 
     with contextlib.suppress(AssertionError):
