@@ -12,17 +12,20 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def libs_with(folder: Path, plugin: Path | None = None, jars: Iterable[Path] = ()) -> Path:
+def libs_with(
+    folder: Path, plugin: Path | None = None, jars: Iterable[Path] = (), of: Path | None = None
+) -> Path:
     """A folder of jars for a cluster: Kafka's, others, and one compiled from a Java file.
 
     Args:
         folder: Where to make it.
         plugin: The Java file.
         jars: The others.
+        of: Kafka's jars. Default: the demo's.
     """
-    libs = folder / "libs"
+    libs, kafka = folder / "libs", of or kafka_libs()
     libs.mkdir(parents=True)
-    for jar in kafka_libs().glob("*.jar"):
+    for jar in kafka.glob("*.jar"):
         (libs / jar.name).symlink_to(jar)
     for jar in jars:
         (libs / jar.name).symlink_to(jar)

@@ -178,9 +178,8 @@ def families(config: Config, loaded: Catalogue) -> list[tuple[Family, int]]:
     wanted = []
     for family in loaded.families:
         settings = config.families.get(family.name, FamilySettings())
-        enabled = family.enabled if settings.enabled is None else settings.enabled
         is_read = not set(config.source.roles).isdisjoint(family.roles)
-        if enabled and is_read and family.via in reached:
+        if _is_enabled(config, family) and is_read and family.via in reached:
             interval_us = settings.interval.us if settings.interval else family.cadence_us
             metrics = family.metrics
             if config.source.role == "cluster":
@@ -191,6 +190,11 @@ def families(config: Config, loaded: Catalogue) -> list[tuple[Family, int]]:
     if wanted:
         _check_window(config, *max(wanted, key=itemgetter(1)))
     return wanted
+
+
+def _is_enabled(config: Config, family: Family) -> bool:
+    enabled = config.families.get(family.name, FamilySettings()).enabled
+    return family.enabled if enabled is None else enabled
 
 
 def _check_window(config: Config, family: Family, interval_us: int) -> None:
@@ -204,16 +208,19 @@ def _check_window(config: Config, family: Family, interval_us: int) -> None:
 
 
 def delays(config: Config, loaded: Catalogue) -> dict[str, Delays]:
-    """Return the delay of the MBean, by metric."""
-    found = {}
-    for family in loaded.families:
+    """Return the delay of the MBean, by metric: the longest of all enabled families."""
+    found: dict[str, Delays] = {}
+    for family in sorted(loaded.families, key=lambda one: not _is_enabled(config, one)):
         override = config.families.get(family.name, FamilySettings())
         for metric in family.metrics:
             memory_us, refresh_us = metric.delays
             if memory_us or refresh_us:
                 memory_us = memory_us and int(override.memory or memory_us)
                 refresh_us = refresh_us and int(override.refresh or refresh_us)
-                found[metric.name] = Delays(memory_us, refresh_us)
+                own = Delays(memory_us, refresh_us)
+                known = found.setdefault(metric.name, own)
+                if _is_enabled(config, family):
+                    found[metric.name] = Delays(*map(max, known, own))
     return found
 
 

@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 from collector.agent import plan
 from collector.agent.plan import Plan, Scrapers
-from collector.catalogue import Catalogue
+from collector.catalogue import Catalogue, Metric
 from collector.config import loader
 from collector.config.schema import Config
 from collector.errors import JmxlakeError, SettingError
@@ -263,8 +263,15 @@ class Reload:
         unchanged: bool = before.names == after.names
         unchanged &= _settings(before, via) == _settings(after, via)
         # A reader caches the MBeans of a metric, so a metric with other MBeans needs a new reader.
-        known, now = self.catalogue.metrics, catalogue.metrics
-        return unchanged and all(known.get(name, metric) == metric for name, metric in now.items())
+        known = _metrics(self.catalogue)
+        now = _metrics(catalogue).items()
+        return unchanged and all(known.get(key, metric) == metric for key, metric in now)
+
+
+def _metrics(catalogue: Catalogue) -> dict[tuple[str, str], Metric]:
+    """Return the metrics by family and name."""
+    families = catalogue.families
+    return {(family.name, metric.name): metric for family in families for metric in family.metrics}
 
 
 def _settings(config: Config, via: str) -> Section | None:

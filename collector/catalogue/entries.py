@@ -242,8 +242,9 @@ class Catalogue:
 
     @cached_property
     def metrics(self) -> Mapping[str, Metric]:
-        """Metrics by name."""
-        return {metric.name: metric for family in self.families for metric in family.metrics}
+        """Metrics by name. If several families have one, the first family counts."""
+        families = reversed(self.families)
+        return {metric.name: metric for family in families for metric in family.metrics}
 
     def definitions(self) -> Iterator[tuple[Any, ...]]:
         """Yield the rows of bronze/metric_definitions, without the agent."""

@@ -161,13 +161,15 @@ def _check_pattern(where: str, pattern: str, metric: Metric) -> None:
 
 
 def _refuse_doubles(families: Mapping[str, Family]) -> None:
-    owner: dict[str, str] = {}
+    """Raise ConfigError if a source can have a metric of two families."""
+    owner: dict[tuple[str, str], str] = {}
     for family in families.values():
         for name in dict.fromkeys(chain.from_iterable(map(_names, family.metrics))):
-            other = owner.setdefault(name, family.name)
-            if other != family.name:
-                both = f"is in family {other} and in {family.name}"
-                raise ConfigError(f"metric {name} {both}: rename one of them")
+            for role in family.roles:
+                other = owner.setdefault((name, role), family.name)
+                if other != family.name:
+                    both = f"is in family {other} and in {family.name}"
+                    raise ConfigError(f"metric {name} {both}: rename one of them")
 
 
 def _names(metric: Metric) -> Iterator[str]:

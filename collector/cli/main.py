@@ -22,6 +22,10 @@ _COMMANDS: Final = {
         "config": ("main", "Print the reference configuration with all keys."),
         "check": ("check", "Test all connections and print failures with fixes."),
         "scrape": ("scrape", "Scrape once and print non-zero values."),
+        "client-metrics": (
+            "client_metrics",
+            "Manage the subscription to client throttle times (KIP-714).",
+        ),
         "systemd-unit": ("main", "Print the systemd unit."),
         "completion": ("main", "Print a shell completion script."),
     },

@@ -39,8 +39,14 @@ SHOWN: Final = frozenset(
         "kafka.client.fetch.throttle_time",
         "kafka.client.request.throttle_time",
         "kafka.client.controller_mutation.throttle_time",
+        "kafka.client.produce.byte_rate",
+        "kafka.client.fetch.byte_rate",
         "kafka.producer.produce_throttle_time.avg",
+        "kafka.producer.produce_throttle_time.max",
         "kafka.consumer.fetch_throttle_time.avg",
+        "kafka.consumer.fetch_throttle_time.max",
+        "kafka.librdkafka.throttle_time.avg",
+        "kafka.librdkafka.throttle_time.max",
         "kafka.group.lag",
     }
 )

@@ -16,7 +16,6 @@ from confluent_kafka import KafkaException, Producer
 from collector import catalogue
 from collector.errors import SourceRefusedError
 from collector.sources.admin.admin_connection import AdminConnection, connect
-from collector.sources.admin.client import KafkaAdmin
 from collector.sources.admin.group_answers import get
 from collector.sources.admin.source import AdminSource
 from collector.sources.java import jvm
@@ -42,6 +41,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from confluent_kafka.admin import AdminClient
+
+    from collector.sources.admin.client import KafkaAdmin
 
 pytestmark = [pytest.mark.kafka, pytest.mark.waits]
 

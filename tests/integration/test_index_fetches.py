@@ -127,7 +127,8 @@ def test_misbehaving_plugin_is_handled(
     tmp_path: Path, libs: Path, sources: list[Path], cases: str, number: int
 ) -> None:
     name = cases.rpartition(".")[2]
-    compile_jar([*sources, JAVA / f"{name}.java"], [libs], tmp_path / "cases.jar")
+    # As the jar is built: once, for every Kafka.
+    compile_jar([*sources, JAVA / f"{name}.java"], [kafka_libs()], tmp_path / "cases.jar")
     classes = os.pathsep.join((str(tmp_path / "cases.jar"), f"{libs}/*"))
     ran = subprocess.run(
         java_command("-cp", classes, cases),

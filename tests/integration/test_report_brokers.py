@@ -71,6 +71,11 @@ def bronze() -> Batch:
     for kind, wait in (("avg", 35.0), ("max", 80.0)):
         name = f"kafka.producer.produce_throttle_time.{kind}"
         batch.run(name, 10, 130, wait, source="client-x", client_id="x", tail=60.0)
+    # By telemetry at two brokers: the client changed its broker after a minute.
+    for source, begin, wait in (("broker-1", 0, 50.0), ("broker-2", 60, 70.0)):
+        name = "kafka.producer.produce_throttle_time.max"
+        batch.run(name, begin, begin + 90, wait, source=source, user="u", client_id="z")
+    batch.run("kafka.client.produce.throttle_time", 0, 30, 9.0, user="u")
     labels = [("broker", "1"), ("type", "consumer")]
     name = "kafka.librdkafka.throttle_time.max"
     batch.run(name, 20, 40, 9.0, source="client-x", client_id="y", labels=labels)
@@ -156,8 +161,13 @@ def test_a_controller_counts_for_itself(gold: Gold) -> None:
 
 
 def test_client_accounts_are_next_to_the_brokers(gold: Gold) -> None:
-    java, librdkafka = to_json(throttling(gold, ()).own_views)
-    assert (java["client_id"], java["kind"], java["wait_ms_max"]) == ("x", "produce", 80)
+    pushed, java, librdkafka = to_json(throttling(gold, ()).own_views)
+    assert (pushed["user"], pushed["client_id"], pushed["wait_ms_max"]) == ("u", "z", 70)
+    assert pushed["held_back_us"] == 150 * SECOND, "at either broker"
+    assert pushed["throttled_us"] == 30 * SECOND, "the quota is of the user"
+    assert (java["user"], java["client_id"], java["kind"], java["wait_ms_max"]) == (
+        None, "x", "produce", 80
+    )  # fmt: skip
     assert (java["held_back_us"], java["held_back_low_us"]) == (120 * SECOND, 60 * SECOND)
     assert java["throttled_us"] == 120 * SECOND
     assert (librdkafka["client_id"], librdkafka["kind"]) == ("y", None)

@@ -21,6 +21,11 @@ WANTED = {
     ],
     "KIP-13": [
         *(f"kafka.server:type={kind},*" for kind in ("Produce", "Fetch", "Request")),
+        *(
+            f"jmxlake.kafka:type=ClientThrottle,name={kind}ThrottleTime{which},user=*,client-id=*"
+            for kind in ("Produce", "Fetch")
+            for which in ("Avg", "Max")
+        ),
         "kafka.producer:type=producer-metrics,client-id=*",
         "kafka.consumer:type=consumer-fetch-manager-metrics,client-id=*",
     ],
@@ -83,7 +88,8 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("proposal", WANTED)
 def test_every_bean_that_a_proposal_rests_on_is_read(proposal: str) -> None:
-    read = {pattern for metric in catalogue.load().metrics.values() for pattern in metric.patterns}
+    families = catalogue.load().families
+    read = {pattern for one in families for metric in one.metrics for pattern in metric.patterns}
     assert not set(WANTED[proposal]) - read
 
 
@@ -159,6 +165,19 @@ def test_a_folder_adds_a_family(folder: Path) -> None:
     assert loaded.metrics["own.threads"].attribute_name == "ThreadCount"
     assert len(loaded.families) == len(catalogue.load().families) + 1
     assert loaded.hash != catalogue.load().hash
+
+
+@pytest.mark.parametrize(("role", "told"), [("controller", None), ("client", "is in family")])
+def test_families_of_different_roles_share_a_metric(
+    folder: Path, role: str, told: str | None
+) -> None:
+    shared = OWN.replace("own.threads", "kafka.producer.produce_throttle_time.max")
+    (folder / "own.yaml").write_text(shared.replace("[broker]", f"[{role}]"))
+    if told is None:
+        assert catalogue.load(folder).family("own").roles == (role,)
+        return
+    with pytest.raises(ConfigError, match=told):
+        catalogue.load(folder)
 
 
 def test_the_same_content_has_the_same_hash(folder: Path) -> None:

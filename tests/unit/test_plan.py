@@ -1,10 +1,16 @@
-"""Changes that a reload reports."""
+"""Changes that a reload reports, and delays of metrics."""
 
 from __future__ import annotations
 
-from collector.agent.plan import Task, changes
+from typing import Any
+
+import pytest
+
+from collector.agent.plan import Task, changes, delays
 from collector.agent.scrape_attempt import Scraper
 from collector.catalogue import load
+from collector.catalogue.entries import Delays
+from collector.config.loader import parse
 
 S = 1_000_000
 
@@ -27,3 +33,25 @@ def test_reload_reports_changed_families_and_sources() -> None:
         "sources": ["admin"],
     }
     assert changes(before, dict(before)) == {}
+
+
+@pytest.mark.parametrize(
+    ("families", "refresh_us"),
+    [
+        ({}, 0),
+        ({"client_telemetry": {"enabled": True}}, 90 * S),
+        ({"client_telemetry": {"enabled": True, "refresh": "45s"}}, 45 * S),
+        ({"client_telemetry": {"enabled": True}, "client": {"enabled": False}}, 90 * S),
+    ],
+)
+def test_metric_of_two_families_has_the_delays_of_enabled_ones(
+    families: dict[str, Any], refresh_us: int
+) -> None:
+    settings = {
+        "source": {"node": 1, "jmx": {"port": 9999}},
+        "lake": {"path": "/lake"},
+        "spool": {"path": "/spool.db"},
+        "families": families,
+    }
+    found = delays(parse(settings, "agent.yaml"), load())
+    assert found["kafka.producer.produce_throttle_time.max"] == Delays(60 * S, refresh_us)

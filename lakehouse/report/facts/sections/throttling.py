@@ -110,6 +110,8 @@ class OwnView(NamedTuple):
             kind that brokers throttled longest.
     """
 
+    user: Annotated[str | None, Means(
+        "authenticated principal; empty: the client's own JVM was scraped")]  # fmt: skip
     client_id: Annotated[str | None, fields.CLIENT_ID]
     kind: Annotated[str | None, Means(
         "produce or fetch; empty: the client library does not report it")]  # fmt: skip
@@ -118,7 +120,7 @@ class OwnView(NamedTuple):
     wait_ms_mean: Annotated[Known, Means("mean wait while delayed, milliseconds")]
     wait_ms_max: Annotated[Known, Means("maximum wait, milliseconds")]
     throttled_us: Annotated[Bounds, Means(
-        "time in which a broker throttled that client id, microseconds")]  # fmt: skip
+        "time in which a broker throttled that client, microseconds")]  # fmt: skip
 
 
 class QuotaBroker(NamedTuple):
@@ -152,6 +154,18 @@ class QuotaBroker(NamedTuple):
     replication_moved_bytes: Annotated[Known, Means(
         "bytes that throttled moves between its log directories copied",
         Sum("kafka.broker.alter_log_dirs_replication.byte_rate"))]  # fmt: skip
+    produce_throttle_ms_p99: Annotated[Known, Means(
+        "maximum of the 99th percentile of the throttle time of produce requests, milliseconds",
+        Max("kafka.broker.produce.throttle_time.p99"))]  # fmt: skip
+    produce_throttle_ms_ever: Annotated[Known, Means(
+        "longest throttle time of a produce request since the broker started, milliseconds",
+        Max("kafka.broker.produce.throttle_time.max"))]  # fmt: skip
+    fetch_throttle_ms_p99: Annotated[Known, Means(
+        "maximum of the 99th percentile of the throttle time of consumers' fetch requests, "
+        "milliseconds", Max("kafka.broker.fetch_consumer.throttle_time.p99"))]  # fmt: skip
+    fetch_throttle_ms_ever: Annotated[Known, Means(
+        "longest throttle time of a consumer's fetch request since the broker started, "
+        "milliseconds", Max("kafka.broker.fetch_consumer.throttle_time.max"))]  # fmt: skip
 
 
 class Throttling(NamedTuple):
@@ -223,13 +237,14 @@ def clients_throttled(rows: Iterable[tuple[str | None, str | None, Bounds]]) -> 
 def _own_views(gold: Gold, clients: Sequence[Client]) -> list[OwnView]:
     """Return clients whose own metrics have delayed responses, the longest first."""
     views = []
-    for (_, client_id), rows in gold.raised(tables.CLIENTS).items():
+    for (user, client_id), rows in gold.raised(tables.CLIENTS).items():
         for metric, kind in _OWN_VIEWS.items():
             if not (waits := rows[f"{metric}.avg"] or rows[f"{metric}.max"]):
                 continue
-            same = [c for c in clients if c.client_id == client_id and kind in (None, c.kind)]
+            same = [c for c in clients if kind in (None, c.kind) and _is_same((user, client_id), c)]
             views.append(
                 OwnView(
+                    user,
                     client_id,
                     kind,
                     duration(waits, "affected"),
@@ -241,11 +256,23 @@ def _own_views(gold: Gold, clients: Sequence[Client]) -> list[OwnView]:
     return sorted(views, key=lambda view: -(view.held_back_us.value or 0))
 
 
+def _is_same(own: Entity, client: Client) -> bool:
+    """Return True if a broker throttled a client by its user, its client id or both."""
+    user, client_id = own
+    if user is None:  # a client does not report its principal
+        return client.client_id == client_id
+    return client.user in (None, user) and client.client_id in (None, client_id)
+
+
 def _brokers(gold: Gold) -> list[QuotaBroker]:
     """Return brokers and controllers with delayed responses or throttled replication."""
     found = of_sources(QuotaBroker, gold.by_subject(tables.SOURCES))
     # Without a throttle Kafka counts a response to a follower, except its partitions, as sent.
-    always = ("source", "exempt_percent_mean", "replication_sent_bytes")
+    # A maximum since the broker started can be older than the period.
+    always = (
+        "source", "exempt_percent_mean", "replication_sent_bytes", "produce_throttle_ms_ever",
+        "fetch_throttle_ms_ever",
+    )  # fmt: skip
     return [
         one for one in found if any(it for name, it in one._asdict().items() if name not in always)
     ]

@@ -1,0 +1,28 @@
+package jmxlake.kafka;
+
+import java.util.function.LongSupplier;
+import org.apache.kafka.server.telemetry.ClientTelemetry;
+import org.apache.kafka.server.telemetry.ClientTelemetryReceiver;
+
+/**
+ * The interface of Kafka 3.7 to 4.x, deprecated since 4.2. It does not tell the push interval.
+ *
+ * <p>README.md says what the beans show.
+ */
+@SuppressWarnings("removal")
+public final class ClientThrottle extends ThrottleReporter implements ClientTelemetry {
+    /** Kafka makes it by this constructor. */
+    public ClientThrottle() {
+    }
+
+    /** With another clock, for tests. */
+    ClientThrottle(LongSupplier clockMs) {
+        super(clockMs);
+    }
+
+    @Override
+    public ClientTelemetryReceiver clientReceiver() {
+        start();
+        return (context, payload) -> receive(context, payload, intervalMs());
+    }
+}
