@@ -16,6 +16,7 @@ OFF: Final = 0
 """Factor of a disabled family."""
 MOST: Final = 8
 """Largest factor of an interval."""
+_HISTORIES: Final = ("metadata_log", "remote_log")
 _CALM_US: Final = 3_600_000_000
 
 
@@ -99,7 +100,7 @@ class Limiter:
         longest = {
             name: room(task.interval_us, self._window_us)
             for name, task in tasks.items()
-            if task.family.via != "metadata_log"  # it has the whole history at any interval
+            if task.family.via not in _HISTORIES  # the whole history at any interval
         }
         rows, used = sum(self.rows.values()), memory.anonymous_bytes()
         too_many = rows > limits.window_rows

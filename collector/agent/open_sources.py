@@ -79,9 +79,9 @@ def _opened(config: Config, transport: Transport, recorded: Callable[[str], int]
     node = None if source.node == AUTO else str(source.node)
     expected = Expected(source.role, node, source.cluster)
     make: Callable[..., Source] = resolve_name(f"{sources.__name__}.{transport.opens}")
-    if transport.resumes:
-        return make(expected, transport, lambda: recorded(transport.via))
-    return make(expected, transport)
+    more: list[object] = [lambda: recorded(transport.via)] if transport.resumes else []
+    more += (config.admin, config.spool.path) if transport.with_admin else ()
+    return make(expected, transport, *more)
 
 
 def _start_jvm(config: Config, options: str = "") -> None:
@@ -97,6 +97,7 @@ def _start_jvm(config: Config, options: str = "") -> None:
     jvm.start(
         config.admin.libs if config.admin else None,
         metadata_libs=config.metadata_log.libs if config.metadata_log else None,
+        remote_log=config.remote_log is not None,
         iam_jar=config.admin.iam_jar if config.admin else None,
         timeout_seconds=max(rmi, default=Duration("5s")).seconds,
         options=f"{options} {config.java.options}",

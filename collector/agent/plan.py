@@ -174,7 +174,10 @@ def families(config: Config, loaded: Catalogue) -> list[tuple[Family, int]]:
             if config.source.role == "cluster":
                 # The lake would expect a source for each broker that these metrics name.
                 metrics = tuple(metric for metric in metrics if metric.needs != "reporter")
-            asked = replace(family, cap=settings.cap or family.cap, metrics=metrics)
+            asked = replace(
+                family, cap=settings.cap or family.cap, metrics=metrics,
+                cadence_seconds=max(1, round(interval_us / 1e6)),
+            )  # fmt: skip
             wanted.append((asked, interval_us))
     if wanted:
         _check_window(config, *max(wanted, key=itemgetter(1)))

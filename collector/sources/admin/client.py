@@ -21,6 +21,8 @@ _TOPIC_CONFIGS: Final = (
     "cleanup.policy",
     "remote.copy.lag.ms",
     "remote.copy.lag.bytes",
+    "local.retention.ms",
+    "local.retention.bytes",
 )
 _ADMIN: Final = "org.apache.kafka.clients.admin"
 _ERRORS: Final = "org.apache.kafka.common.errors"
