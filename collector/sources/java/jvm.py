@@ -160,7 +160,7 @@ def _options(timeout_seconds: float, heap_bytes: int) -> list[str]:
     ]
 
 
-def _jars(libs: Path | None, metadata_libs: Path | None, *, remote_log: bool) -> list[Path]:
+def _jars(libs: Path | None, metadata_libs: Path | None, *, remote_log: bool = False) -> list[Path]:
     """Return the jars of the class path. Jars of two Kafka versions are incompatible."""
     folder, key, stems = libs, "admin.libs", _CLIENT_JARS
     if metadata_libs is not None:
