@@ -114,13 +114,12 @@ class Reload:
         return unchanged and all(known.get(name, metric) == metric for name, metric in now.items())
 
 
-def _settings(config: Config, via: str) -> Section | None:
-    """Return the section of the transport of a family or of its ``via``."""
+def _settings(config: Config, via: str) -> list[Section | None]:
+    """Return the sections of the transport of a family or of its ``via``."""
     for key, transport in config.transports().items():
         if via == transport.via or via in transport.slow:
-            section: Section = getattr(config, key)
-            return section
-    return None
+            return [getattr(config, key), config.admin if transport.with_admin else None]
+    return []
 
 
 def _of(config: Config, source: str) -> Config | None:

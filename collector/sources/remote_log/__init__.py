@@ -5,6 +5,7 @@ from typing import Annotated
 
 import msgspec
 
+from collector.settings import RESTART
 from collector.sources.base.transport import Transport
 
 
@@ -24,4 +25,4 @@ class RemoteLog(Transport, frozen=True):
     resumes = True
     with_admin = True
 
-    log_dirs: Annotated[tuple[Path, ...], msgspec.Meta(min_length=1, max_length=100)]
+    log_dirs: Annotated[tuple[Path, ...], RESTART, msgspec.Meta(min_length=1, max_length=100)]
