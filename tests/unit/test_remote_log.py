@@ -118,6 +118,15 @@ def test_segments_before_the_log_start_wait_for_deletion() -> None:
     assert judged(remote, View(200, local(200)), T0 + 11 * S)["deleteFailed"] == 1
 
 
+def test_deletion_that_is_tried_again_counts_from_its_first_attempt() -> None:
+    remote = segments(
+        begun("a", 0, 99), turned("a", "copied"),
+        *(turned("a", "deleting", T0 + second * S) for second in (1, 2, 3)),
+    )  # fmt: skip
+    assert judged(remote, View(100, local(100)), T0 + 3 * S - 1)["deleteFailed"] == 0
+    assert judged(remote, View(100, local(100)), T0 + 3 * S)["deleteFailed"] == 1
+
+
 def test_upload_of_an_earlier_leader_or_attempt_is_abandoned() -> None:
     other = segments(begun("a", 0, 99, broker=2))
     found = judged(other, View(0, local(0, 100)))

@@ -90,7 +90,8 @@ class PartitionSegments(msgspec.Struct, array_like=True):
             del self.segments[event.segment]
             self.deleted = [*self.deleted, event.segment][-_REMEMBERED:]
             return
-        segment.state, segment.at_us = event.state, event.at_us
+        if segment.state != event.state:  # Kafka records each further attempt of a deletion
+            segment.state, segment.at_us = event.state, event.at_us
         segment.copied |= event.state == "copied"
 
 
