@@ -1,0 +1,1 @@
+"""Benchmark of issue 47, on real brokers."""
