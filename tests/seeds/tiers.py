@@ -18,6 +18,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from confluent_kafka import TopicPartition
+from demo.tier_plugin import Fault, TierEvent, account, broker_account, fault
 
 from collector import catalogue
 from collector.errors import SourceError
@@ -30,7 +31,6 @@ from collector.sources.remote_log.source import opened
 from demo.clients import consumer, fill
 from demo.cluster import Cluster
 from demo.jars import KAFKA, kafka_libs
-from demo.tier_plugin import Fault, TierEvent, account, broker_account, fault
 from demo.topics import configure, create_assigned, delete
 from tests.waiting import wait_for
 
@@ -66,7 +66,7 @@ class Copy(NamedTuple):
 
 
 class Agent:
-    """The source of one broker, and all that it has returned."""
+    """The source of one broker, and every value that it returned."""
 
     def __init__(self, cluster: Cluster, node: int, folder: Path) -> None:
         plan = cluster.nodes[node].plan

@@ -458,7 +458,7 @@ def fake(tmp_path: Path) -> FakeCluster:
 
 
 class Reader:
-    """A source, and the recorder that remembers the end of its history."""
+    """A source, and the end of its recorded history."""
 
     def __init__(self, fake: FakeCluster, recorded_us: int = T0 - 100 * S) -> None:
         self.recorded_us, self._fake = recorded_us, fake
@@ -679,7 +679,7 @@ NEXT: dict[State, tuple[State, ...]] = {
 
 @st.composite
 def lives(draw: st.DrawFn) -> list[SegmentEvent]:
-    """Segments that begin, are copied and deleted, or fail, at instants of twenty seconds."""
+    """Segments whose copies start, end or fail, and their deletions, within some seconds."""
     events, states, start, at_us = list[SegmentEvent](), dict[str, State](), 0, T0
     for number in range(draw(st.integers(1, 25))):
         at_us += draw(st.integers(1, 1_500)) * MS

@@ -12,7 +12,7 @@ from collector.sources.base.transport import Transport
 class RemoteLog(Transport, frozen=True):
     """Upload and deletion lag of each partition, from ``__remote_log_metadata`` (KIP-405).
 
-    Bootstrap addresses, jars and security settings are those of section ``admin``.
+    Section ``admin`` has the bootstrap addresses, jars and security settings.
 
     Attributes:
         log_dirs: ``log.dirs`` of the broker on the agent's host.

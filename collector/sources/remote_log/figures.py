@@ -45,7 +45,7 @@ def copy_rule(config: Mapping[str, str]) -> CopyRule:
 
 
 class View(NamedTuple):
-    """What the agent read of a partition besides the metadata topic.
+    """Facts about a partition that are not in the metadata topic.
 
     Attributes:
         log_start: First offset of the log, local or remote.
@@ -66,7 +66,7 @@ class Patience(NamedTuple):
 
     Attributes:
         node: Node ID of the leader.
-        delete_us: Time after which a deletion counts as failed.
+        delete_us: Minimum time without an end that makes a deletion failed.
     """
 
     node: int
@@ -99,7 +99,7 @@ def orphans(remote: PartitionSegments) -> dict[str, float]:
 
 
 def due(remote: PartitionSegments, view: View, patience: Patience) -> Iterator[int]:
-    """Yield instants at which a figure changes by time alone."""
+    """Yield instants at which a figure changes without a record."""
     for segment in remote.segments.values():
         if segment.state == "deleting":
             yield segment.at_us + patience.delete_us

@@ -1,7 +1,7 @@
 """Local segments of partitions: names, sizes and times of the files in a broker's log.dirs.
 
 Kafka takes a snapshot of the producers' state when it closes a segment, so the time of that file is
-the time at which the next segment began.
+the start of the next segment.
 """
 
 import os
@@ -52,7 +52,7 @@ class LocalLog(NamedTuple):
         return self if len(began) == len(self.segments) else LocalLog(tuple(began))
 
     def dated(self, after_us: int, now_us: int) -> "LocalLog":
-        """Return the log with an instant for each segment that began since the last read."""
+        """Return the log with an instant for each segment that is new since the last read."""
         return LocalLog(
             tuple(
                 one._replace(began_us=min(max(one.began_us, after_us), now_us))

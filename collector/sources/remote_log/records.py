@@ -46,7 +46,7 @@ class Extent(NamedTuple):
 
 
 class SegmentEvent(NamedTuple):
-    """A remote segment was begun, or its state changed.
+    """A new remote segment, or a change of its state.
 
     Attributes:
         partition: Its partition.
@@ -54,7 +54,7 @@ class SegmentEvent(NamedTuple):
         state: The new state.
         at_us: Time of the change, by the clock of the broker that made it.
         broker: Node ID of that broker.
-        extent: Extent of a segment that was begun. None: a change of its state.
+        extent: Extent of a new segment. None: the event changes a known segment.
     """
 
     partition: TieredPartition

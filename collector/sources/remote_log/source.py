@@ -152,7 +152,7 @@ class RemoteLogSource:
         return look.at_us if look else 0
 
     def _followed(self, cluster: Cluster, family: Family) -> Timeline:
-        """Return the timeline; a new one first, and if the metadata topic is another topic."""
+        """Return the timeline. The first read and another metadata topic start a new timeline."""
         if not cluster.logs and cluster.starts:
             raise SourceError(
                 f"{self._connection.where}: topics have remote storage, but the topic {TOPIC} does"
@@ -304,7 +304,7 @@ def opened(
         settings: Settings.
         recorded_until: Returns the end of the recorded history (µs).
         admin: Section ``admin``.
-        spool: File of the spool. The state is stored beside it.
+        spool: File of the spool. The state is a file next to it.
     """
     seconds = admin.timeout.seconds
     shared = connect(admin.bootstrap, admin.properties_file, seconds)

@@ -1,6 +1,6 @@
 """Remote segments of partitions according to ``__remote_log_metadata``, without input or output.
 
-A segment is begun (copying), copied, deleting and deleted. A failed copy goes from copying to
+The states of a segment are copying, copied, deleting and deleted. A failed copy goes from copying to
 deleting. A copy whose broker failed stays in the topic as copying, and another copy follows.
 """
 
@@ -51,7 +51,7 @@ class PartitionSegments(msgspec.Struct, array_like=True):
     Attributes:
         segments: Segments by ID.
         highest: Highest offset of a copied segment. -1: none.
-        newest: ID of the segment that was begun last.
+        newest: ID of the newest segment by the order of records.
         unknown: Why its state is unknown. Empty: it is known.
         foreign: Whether copied offsets are above the log's end, after an unclean election.
         deleted: IDs that were deleted last.
@@ -78,7 +78,7 @@ class PartitionSegments(msgspec.Struct, array_like=True):
         elif event.segment in self.segments:
             self._update(self.segments[event.segment], event)
         elif event.state != "deleted" and event.segment not in self.deleted:
-            self.unknown = "a record changes a segment that no record has begun"
+            self.unknown = "a record changes a segment that no earlier record contains"
         segment = self.segments.get(event.segment)
         if event.state == "copied" and segment is not None:
             # After an unclean election the new leader's copies count, not the highest.
@@ -96,7 +96,7 @@ class PartitionSegments(msgspec.Struct, array_like=True):
 
 
 class MetadataPartition(msgspec.Struct):
-    """A partition of the metadata topic, and all that it contains.
+    """A partition of the metadata topic, with its content.
 
     Attributes:
         next_offset: Next offset to read.
@@ -126,11 +126,11 @@ class RemoteState:
         self.logs = {log: self.logs.get(log) or MetadataPartition() for log in logs}
 
     def begin_again(self, log: int, first_offset: int) -> None:
-        """Forget a partition of the metadata topic, because its content was replaced.
+        """Drop the content of a partition of the metadata topic that was replaced.
 
         Args:
             log: Its number.
-            first_offset: First offset that exists. Above 0, older segments are not known.
+            first_offset: First offset that exists. If it is above 0, older segments are unknown.
         """
         why = f"it starts at offset {first_offset}, so older segments are unknown"
         why = why if first_offset else ""
@@ -152,12 +152,12 @@ class RemoteState:
         return record.event.partition
 
     def advance(self, next_offsets: Mapping[int, int]) -> None:
-        """Skip offsets without records, such as those that compaction removed."""
+        """Skip offsets without records, which compaction removed."""
         for number, offset in next_offsets.items():
             self.logs[number].next_offset = max(self.logs[number].next_offset, offset)
 
     def forget_empty(self, led: Collection[TieredPartition]) -> None:
-        """Forget partitions without segments that the broker does not lead."""
+        """Drop partitions without segments that the broker does not lead."""
         for log in self.logs.values():
             for partition in [one for one, found in log.partitions.items() if not found.segments]:
                 if partition not in led:

@@ -1,7 +1,7 @@
 """Moments between two reads: which figure changed at which instant.
 
 Changes of remote segments have the time of the broker that made them, and closed segments the time
-of their file. Leaders, log starts and settings are those of a read.
+of their file. Leaders, log starts and settings are valid as of a read.
 """
 
 import heapq
@@ -20,7 +20,7 @@ _MOST_SERIES: Final = 100_000
 
 
 class Look(NamedTuple):
-    """What the agent read at one instant.
+    """Facts that the agent read at one instant.
 
     Attributes:
         at_us: The instant. All records of the metadata topic before it were read.

@@ -47,10 +47,11 @@ _DELETE_LAG: Final = "kafka.partition.delete_tier_lag"
 _WAITING: Final = "kafka.partition.upload_lag"
 _DELETABLE: Final = "kafka.partition.delete_lag"
 _ORPHANS: Final = "kafka.cluster.remote_orphans"
-_OF_BYTES: Final = (
+_REMOTE_BYTES: Final = "kafka.partition.remote.bytes"
+_OTHERS: Final = (
     f"{_WAITING}.bytes", f"{_DELETABLE}.bytes", "kafka.partition.upload_held_back.bytes",
     "kafka.partition.upload_running.seconds", "kafka.partition.delete_failed.segments",
-    "kafka.partition.remote.bytes", "kafka.partition.remote_abandoned.bytes",
+    "kafka.partition.remote_abandoned.bytes",
 )  # fmt: skip
 _MOST_PARTITIONS: Final = 1_000
 _STILL_US: Final = 30_000_000  # brokers are read at different instants
@@ -133,7 +134,7 @@ class LaggingPartition(NamedTuple):
         "maximum number of remote segments whose deletion did not finish",
         Max("kafka.partition.delete_failed.segments"))]  # fmt: skip
     remote_bytes_max: Annotated[Known, Means(
-        "maximum size in remote storage, bytes", Max("kafka.partition.remote.bytes"))]  # fmt: skip
+        "maximum size in remote storage, bytes", Max(_REMOTE_BYTES))]  # fmt: skip
     abandoned_bytes_max: Annotated[Known, Means(
         "maximum size of unfinished uploads that no broker continues, bytes",
         Max("kafka.partition.remote_abandoned.bytes"))]  # fmt: skip
@@ -251,12 +252,13 @@ def _brokers(gold: Gold) -> list[TierBroker]:
 def _lagging_partitions(gold: Gold) -> list[LaggingPartition]:
     """Return every partition with records that are not in remote storage, most records first."""
     waiting = (_UNTIERED, f"{_WAITING}.records", _UPLOAD_LAG, f"{_DELETABLE}.records", _DELETE_LAG)
-    rows = gold.by_subject(tables.PARTITIONS, (*waiting, *_OF_BYTES))
+    rows = gold.by_subject(tables.PARTITIONS, (*waiting, _REMOTE_BYTES, *_OTHERS))
     found = {
         LaggingPartition(*partition, **figures(LaggingPartition, metrics)): max(
             (metrics[one].get("value_max") or 0 for one in waiting if one in metrics), default=0
         )
         for partition, metrics in sorted(rows.items())
+        if metrics.keys() - {_REMOTE_BYTES}  # every tiered partition has it
     }
     return sorted(found, key=lambda one: -found[one])
 
