@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from confluent_kafka import TopicPartition
+from confluent_kafka import KafkaException, TopicPartition
 from demo.tier_plugin import Fault, TierEvent, account, broker_account, fault
 
 from collector import catalogue
@@ -111,7 +111,6 @@ class Rig:
         self.figures = 0
         self.outside: list[str] = []
         self._agents = {node: Agent(cluster, node, folder) for node in (1, 2)}
-        self._offsets = consumer(cluster.bootstrap, "truth", "truth")
 
     def read(self) -> Figures:
         """Return what the agents report, of each partition what its leader's agent reports."""
@@ -190,8 +189,7 @@ class Rig:
         copies, events = self._copies(partition), self._events(TOPIC, partition)
         removing = {one.segment for one in events if one.event == "delete_started"}
         removed = {one.segment for one in events if _ends(one, "delete")}
-        place = TopicPartition(TOPIC, partition)
-        start, _ = self._offsets.get_watermark_offsets(place, timeout=20)
+        start = _log_start(self.cluster, partition)
         stored = [one.began for one in copies if one.ended == "copy_finished"]
         next_offset = max([start, *(one.last + 1 for one in stored)])
         kept = [one for one in stored if one.segment not in removed]
@@ -256,7 +254,23 @@ class Rig:
         """Close the agents."""
         for agent in self._agents.values():
             agent.close()
-        self._offsets.close()
+
+
+def _log_start(cluster: Cluster, partition: int) -> int:
+    """Return the first offset of a partition. The request is repeated while brokers move."""
+    for left in reversed(range(20)):
+        asked = consumer(cluster.bootstrap, "truth", "truth")
+        try:
+            start, _ = asked.get_watermark_offsets(TopicPartition(TOPIC, partition), timeout=20)
+        except KafkaException:
+            if not left:
+                raise
+            time.sleep(0.5)
+        else:
+            return int(start)
+        finally:
+            asked.close()
+    raise AssertionError
 
 
 def _ends(event: TierEvent, work: str) -> bool:
