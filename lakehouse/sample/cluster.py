@@ -213,7 +213,7 @@ METRICS: Final = {
     **dict.fromkeys(
         (COPY_LAG, COPY_LAG_SEGMENTS, DELETE_LAG, DELETE_LAG_SEGMENTS), Metric("tiered", _WRONG)
     ),
-    REMOTE_SIZE: Metric("tiered"),
+    REMOTE_SIZE: Metric("tiered", (FLAG_KNOWN_WRONG,)),
     **dict.fromkeys((*COPIES, *REMOTE), Metric("tiered", is_counter=True)),
     REMOTE_READS: Metric("remote_reads", is_counter=True),
     REMOTE_IDLE: Metric("remote_reads"),
