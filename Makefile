@@ -98,7 +98,7 @@ test-demo-truth: setup ## Compare the demo's report with counts of its clients, 
 	@exec $(BIN)/python -m tests.demo_truth $(BENCH)
 
 .PHONY: test-versions
-test-versions: setup ## Test brokers of six Kafka releases over JMX and an exporter, seven minutes
+test-versions: setup ## Test brokers of eight Kafka releases over JMX and an exporter, nine minutes
 	@$(BIN)/pytest -m versions tests/integration
 	@exec $(BIN)/python -m tests.versions
 

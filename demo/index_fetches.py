@@ -6,13 +6,9 @@ One broker fetches the indexes of a segment at once, the others one by one.
 
 from __future__ import annotations
 
-import hashlib
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from demo.jars import TEST_JARS, cache_folder, kafka_libs
-from demo.java import compile_jar
-from demo.locked import locked
+from demo.tier_plugin import CLASS, broker_account
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -24,38 +20,17 @@ FAMILY: Final = "index_fetches"
 AT_ONCE: Final = 3
 """The broker that fetches all indexes of a segment at once."""
 
-_ROOT: Final = Path(__file__).parents[1]
-SOURCES: Final = sorted((_ROOT / "deploy/kafka/src/main/java/jmxlake/kafka").glob("*.java"))
-"""Our plugin."""
-
 _AHEAD: Final = "jmxlake-index-fetch"  # the threads of our plugin; all others are the broker's own
 _DELAY_MS: Final = 40  # as an object store takes to answer
 
 
-def plugins_jar() -> Path:
-    """The jar with our plugin and the one that it wraps here, compiled if it is not there yet.
-
-    Raises:
-        DemoError: They could not be compiled.
-    """
-    sources = [*SOURCES, *sorted((_ROOT / "demo/plugins").glob("*.java"))]
-    content = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()[:12]
-    jar = cache_folder() / f"plugins-{content}.jar"
-    with locked(jar.parent / "lock", "Jars"):
-        if not jar.exists():
-            compile_jar(sources, [kafka_libs(), kafka_libs() / TEST_JARS], jar)
-    return jar
-
-
 def plugin_settings(plan: NodePlan) -> dict[str, str]:
-    """Settings of a broker that counts its fetches of indexes, and notes them in its folder."""
+    """Settings of a broker that counts its fetches of indexes, over those of the storage plugin."""
     return {
-        "remote.log.storage.manager.class.path": str(plugins_jar()),
         "remote.log.storage.manager.class.name": "jmxlake.kafka.CountingRemoteStorageManager",
-        "rsm.config.wrapped.class.name": "DistantTieredStorage",
+        "rsm.config.wrapped.class.name": CLASS,
         "rsm.config.fetch.indexes.at.once": str(plan.id == AT_ONCE).lower(),
-        "rsm.config.notes.file": str(_notes(plan)),
-        "rsm.config.delay.ms": str(_DELAY_MS),
+        "rsm.config.index.delay.ms": str(_DELAY_MS),
     }
 
 
@@ -65,22 +40,16 @@ def noted(brokers: Iterable[Node], start: float, end: float) -> Iterator[dict[st
     A request by a thread of the broker itself is a round trip that it waited for.
     """
     for node in brokers:
-        notes = _notes(node.plan)
-        lines = notes.read_text().splitlines() if notes.exists() else []
-        rows = [line.split("\t") for line in lines]
-        rows = [row for row in rows if start <= int(row[0]) / 1000 < end]
-        waited = [row for row in rows if row[1] != _AHEAD]
+        events = [event for event in broker_account(node) if start <= event.at_ms / 1000 < end]
+        fetches = [event for event in events if event.event.startswith("index_")]
+        waited = [event for event in fetches if event.thread != _AHEAD]
         yield {
             "source": node.plan.name,
             "at_once": node.plan.id == AT_ONCE,
-            "segments": len({row[2] for row in rows}),
-            "requests": len(rows),
+            "segments": len({event.segment for event in fetches}),
+            "requests": len(fetches),
             "round_trips": len(waited),
-            "seconds": sum(int(row[4]) for row in waited) / 1e9,
-            "bytes": sum(max(0, int(row[5])) for row in rows),
-            "not_found": sum(int(row[5]) < 0 for row in rows),
+            "seconds": sum(event.nanos for event in waited) / 1e9,
+            "bytes": sum(max(0, event.size) for event in fetches),
+            "not_found": sum(event.size < 0 for event in fetches),
         }
-
-
-def _notes(plan: NodePlan) -> Path:
-    return plan.folder / "index-fetches.tsv"

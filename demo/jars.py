@@ -1,9 +1,9 @@
 """Kafka's and Delta's jars by Maven coordinates, through the Ivy that pyspark ships.
 
-The exact versions are in ``demo/ivy/*.xml``, the SHA-256 of each jar in ``demo/ivy/jars.sha256``
-(``python -m demo.jars --digests`` prints those of the cache). The cache is ``.cache`` in the
-repository's root, or the folder that JMXLAKE_CACHE names. Where a mirror must be used instead of
-Ivy's default resolver, JMXLAKE_IVY_SETTINGS names an Ivy settings file.
+The exact versions are in ``demo/ivy/*.xml``, that of Kafka is ``KAFKA``. The SHA-256 of each jar is
+in ``demo/ivy/jars.sha256`` (``python -m demo.jars --digests`` prints those of the cache). The cache
+is ``.cache`` in the repository's root, or the folder that JMXLAKE_CACHE names. Where a mirror must
+be used instead of Ivy's default resolver, JMXLAKE_IVY_SETTINGS names an Ivy settings file.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Final
 
 from demo.errors import DemoError
 from demo.java import java_command
@@ -25,46 +26,21 @@ _IVY_FILES = Path(__file__).parent / "ivy"
 _DIGESTS = _IVY_FILES / "jars.sha256"
 _FETCH_SECONDS = 900
 
-TEST_JARS = "test"
-"""Folder below the others with what Kafka publishes for tests only: LocalTieredStorage."""
+KAFKA: Final = "4.4.0"
+"""The release of demo and tests."""
 
 
-def kafka_libs() -> Path:
-    """The folder with Kafka's jars, fetched if it is not there yet.
-
-    Raises:
-        DemoError: They could not be fetched.
-    """
-    return _folder("kafka", "Kafka 4.3.1")
-
-
-def older_kafka_libs() -> Path:
-    """The same of the last Kafka before 4, which tests read too.
+def kafka_libs(version: str = KAFKA) -> Path:
+    """Return the folder with the jars of a release of Kafka from 3.6 on, fetched when needed.
 
     Raises:
         DemoError: They could not be fetched.
     """
-    return _folder("kafka-3.9", "Kafka 3.9.1")
-
-
-def kafka_libs_of(version: str) -> Path:
-    """The same of any release from 3.6 on.
-
-    Raises:
-        DemoError: They could not be fetched.
-    """
-    text = (_IVY_FILES / "kafka-3.9.xml").read_text("utf-8").replace("3.9.1", version)
-    if not has_test_jar(version):
-        text = "".join(
-            line for line in text.splitlines(keepends=True) if 'classifier="test"' not in line
-        )
+    text = (_IVY_FILES / "kafka.xml").read_text("utf-8").replace("VERSION", version)
+    if tuple(map(int, version.split("."))) < (4, 1):
+        lines = text.splitlines(keepends=True)
+        text = "".join(line for line in lines if "log4j-slf4j-impl" not in line)
     return _made_of(text, f"kafka-{version}", f"Kafka {version}")
-
-
-def has_test_jar(version: str) -> bool:
-    """Return True if this release is published with Kafka's LocalTieredStorage: until 4.3."""
-    major, minor, *_ = map(int, version.split("."))
-    return (major, minor) < (4, 4)
 
 
 def delta_jars() -> list[Path]:
@@ -166,7 +142,6 @@ def _fetch(ivy: str, folder: Path, title: str) -> None:
         _run_ivy(ivy_file, fetched, folder.parent / "ivy", title)
         ivy_file.unlink()
         check_digests(fetched, title)
-        _set_test_jars_apart(fetched)
         fetched.chmod(0o755)
         fetched.rename(folder)
         print(f"Fetched {title}: {len(list(folder.rglob('*.jar')))} jars.", flush=True)
@@ -201,13 +176,6 @@ def digests() -> list[str]:
 def _digest(jar: Path) -> str:
     with jar.open("rb") as opened:
         return hashlib.file_digest(opened, "sha256").hexdigest()
-
-
-def _set_test_jars_apart(fetched: Path) -> None:
-    """Only brokers want them: they bring a log4j configuration that writes into the work folder."""
-    for jar in fetched.glob("*-test.jar"):
-        (fetched / TEST_JARS).mkdir(exist_ok=True)
-        jar.rename(fetched / TEST_JARS / jar.name)
 
 
 def _run_ivy(ivy_file: Path, target: Path, ivy_cache: Path, title: str) -> None:

@@ -10,7 +10,7 @@ import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demo.jars import TEST_JARS, jolokia_jar
+from demo.jars import jolokia_jar
 from demo.java import from_archive, java_command
 from demo.launcher import Launcher, end, kill
 from demo.properties import NodePlan, as_text
@@ -149,7 +149,7 @@ class Node:
             *(f"-Xmx{heap}", "-Xms32m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
             *("-XX:+ExitOnOutOfMemoryError", f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}"),
             *options,
-            *("-cp", f"{self._libs}/*{os.pathsep}{self._libs / TEST_JARS}/*", *main),
+            *("-cp", f"{self._libs}/*", *main),
         )
 
     def _jmx_options(self) -> list[str]:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from demo.tier_plugin import storage_settings
+
 CONTROLLER_ID = 3000
 RACKS = "abc"
 SASL_USERS = {"admin": "admin-secret", "alice": "alice-secret", "bob": "bob-secret"}
@@ -62,7 +64,7 @@ def controller_properties(plan: NodePlan) -> dict[str, str]:
 def broker_properties(
     plan: NodePlan, controller: NodePlan, brokers: int, remote: Path
 ) -> dict[str, str]:
-    """server.properties of a broker; ``remote`` is where LocalTieredStorage keeps segments."""
+    """server.properties of a broker; ``remote`` is where the storage plugin keeps segments."""
     replicas = str(min(3, brokers))
     return {
         "process.roles": "broker",
@@ -79,7 +81,8 @@ def broker_properties(
         "share.coordinator.state.topic.num.partitions": "3",
         "share.coordinator.state.topic.replication.factor": replicas,
         **_listeners(plan),
-        **_tiering(replicas, remote),
+        **_tiering(replicas),
+        **storage_settings(plan, remote),
         **_QUICK,
         **_SMALL,
         **_METRICS,
@@ -132,14 +135,9 @@ def _listeners(plan: NodePlan) -> dict[str, str]:
     }
 
 
-def _tiering(replicas: str, remote: Path) -> dict[str, str]:
+def _tiering(replicas: str) -> dict[str, str]:
     return {
         "remote.log.storage.system.enable": "true",
-        "remote.log.storage.manager.class.name": (
-            "org.apache.kafka.server.log.remote.storage.LocalTieredStorage"
-        ),
-        "remote.log.storage.manager.impl.prefix": "rsm.config.",
-        "rsm.config.dir": str(remote),
         "remote.log.metadata.manager.listener.name": "PLAINTEXT",
         "rlmm.config.remote.log.metadata.topic.num.partitions": "3",
         "rlmm.config.remote.log.metadata.topic.replication.factor": replicas,

@@ -17,7 +17,7 @@ class RemoteTier:
     """The local and remote segments of a topic; ``leaders`` are its partitions' leaders."""
 
     def __init__(self, cluster: Cluster, topic: str, leaders: Sequence[int]) -> None:
-        self._remote = cluster.remote_folder / "kafka-tiered-storage"
+        self._remote = cluster.remote_folder
         self._local = [
             cluster.nodes[leader].plan.log_dir / f"{topic}-{partition}"
             for partition, leader in enumerate(leaders)
@@ -41,8 +41,8 @@ class RemoteTier:
         return lag
 
     def _uploaded(self, local: Path) -> list[Path]:
-        """The producer snapshots, which LocalTieredStorage writes last of a segment's files."""
-        return list(self._remote.glob(f"{local.name}-*/*.snapshot"))
+        """The segments' own files, which the storage plugin writes last."""
+        return list(self._remote.glob(f"{local.name}/*/*.log"))
 
 
 def _size(log: Path) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from demo.jars import TEST_JARS, kafka_libs
+from demo.jars import kafka_libs
 from demo.java import compile_jar
 
 if TYPE_CHECKING:
@@ -21,11 +21,11 @@ def libs_with(folder: Path, plugin: Path | None = None, jars: Iterable[Path] = (
         jars: The others.
     """
     libs = folder / "libs"
-    (libs / TEST_JARS).mkdir(parents=True)
-    for jar in kafka_libs().rglob("*.jar"):
-        (libs / jar.relative_to(kafka_libs())).symlink_to(jar)
+    libs.mkdir(parents=True)
+    for jar in kafka_libs().glob("*.jar"):
+        (libs / jar.name).symlink_to(jar)
     for jar in jars:
         (libs / jar.name).symlink_to(jar)
     if plugin is not None:
-        compile_jar([plugin], [libs, libs / TEST_JARS], libs / "plugin.jar")
+        compile_jar([plugin], [libs], libs / "plugin.jar")
     return libs

@@ -50,6 +50,7 @@ _CAUSES: Final = {
     "retention": "retention",
     "slow_group": "slow group",
     "copy_errors": "remote storage errors",
+    "hanging_transaction": "hanging transaction",
     "not_known": "Not known",
 }
 """Words that a cause of this kind has."""

@@ -29,8 +29,7 @@ from collector.sources.prometheus import Prometheus
 from collector.sources.prometheus.exporter import PrometheusSource
 from demo.clients import consumer, fill
 from demo.cluster import Cluster
-from demo.jars import exporter_jars, has_test_jar, kafka_libs, kafka_libs_of
-from demo.java import compile_jar
+from demo.jars import KAFKA, exporter_jars, kafka_libs
 from demo.java_admin import Quota, set_quotas
 from demo.ports import free_ports
 from demo.topics import create_assigned
@@ -45,7 +44,7 @@ if TYPE_CHECKING:
     from collector.model import Series, Source
     from demo.node import NodePlan
 
-VERSIONS: Final = ("3.6.2", "3.7.2", "3.9.1", "4.0.1", "4.1.1", "4.3.1", "4.4.0")
+VERSIONS: Final = ("3.6.2", "3.7.2", "3.9.1", "4.0.1", "4.1.1", "4.2.2", "4.3.1", KAFKA)
 PARTITIONS: Final = 20
 IDLE_SECONDS: Final = 5
 FAMILIES: Final = [
@@ -90,9 +89,8 @@ def read(version: str, folder: Path) -> Outcome:
     def options(plan: NodePlan) -> Sequence[str]:
         return [f"-javaagent:{jar}=127.0.0.1:{port}:{config}"] if plan.role == "broker" else []
 
-    libs = kafka_libs_of(version)
-    extra = {} if has_test_jar(version) else folder_store(libs, folder)
-    with Cluster.start(folder / "kafka", 1, libs=libs, jvm_options=options, extra=extra) as cluster:
+    libs = kafka_libs(version)
+    with Cluster.start(folder / "kafka", 1, libs=libs, jvm_options=options) as cluster:
         put_under_load(cluster)
         jmx = jmx_source(cluster.nodes[1])
         section = Prometheus(
@@ -115,14 +113,6 @@ def read(version: str, folder: Path) -> Outcome:
         if one != other
     ]
     return Outcome(said, len(pairs), different, sum(bool(one) for _, one, _ in pairs))
-
-
-def folder_store(libs: Path, folder: Path) -> dict[str, str]:
-    """Settings of a broker whose remote tier is a plugin of ours."""
-    jar = folder / "store.jar"
-    compile_jar([Path(__file__).parent / "plugins" / "FolderStore.java"], [libs], jar)
-    name = "remote.log.storage.manager.class"
-    return {f"{name}.path": str(jar), f"{name}.name": "FolderStore"}
 
 
 def put_under_load(cluster: Cluster) -> None:

@@ -80,7 +80,7 @@ def lag_in_copy(stage: Stage) -> None:
 def _begin_copy_lag(stage: Stage, tier: RemoteTier) -> tuple[str, str]:
     """Write faster than may be uploaded.
 
-    Kafka 4.3 tells the lag only when an upload run ends, and a run takes along what there is when
+    Kafka tells the lag only when an upload run ends, and a run takes along what there is when
     it begins. So the first run is kept short, and most is written while it is under way.
     """
     partitions = len(_REPLICAS)

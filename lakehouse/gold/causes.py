@@ -150,6 +150,8 @@ def _is_in_turn(group: Sequence[Away]) -> bool:
 ROLLING: Final = "rolling_restart"
 RESTARTED: Final = "restarted"
 NO_ANSWER: Final = "no_answer"
+FAILED: Final = "copy_errors"
+HANGING: Final = "hanging_transaction"
 NOT_KNOWN: Final = "not_known"
 
 CHANGES: Final = ("unclean_election", "reassignment", "config_change", "leader_change")
@@ -174,6 +176,26 @@ class Cause(NamedTuple):
     end: int | None = None
     error: str | None = None
     also: tuple[str, ...] = ()
+
+
+def of_tier(cause: Cause, *, failed: bool | None, hanging: bool) -> Cause:
+    """Return the cause of a tiered-storage event: errors first, then a hanging transaction.
+
+    Uploads stop at the last stable offset, so a transaction that does not end holds them back.
+
+    Args:
+        cause: The cause by its brokers.
+        failed: Whether copies or deletions failed; None: not known.
+        hanging: Whether a transaction of the topic was hanging during a copy lag.
+    """
+    if failed:
+        also = (*cause.also, HANGING) if hanging else cause.also
+        return cause._replace(kind=FAILED, also=also)
+    if not hanging:
+        return cause
+    if cause.kind == NOT_KNOWN:
+        return cause._replace(kind=HANGING)
+    return cause._replace(also=(*cause.also, HANGING))
 
 
 class Change(NamedTuple):

@@ -24,6 +24,7 @@ from deltalake import DeltaTable, Schema
 from deltalake.schema import Field, PrimitiveType
 
 from demo.agents import agent_config, script
+from demo.jars import KAFKA
 from demo.ports import free_ports
 from tests.running import RunningAgent
 from tests.waiting import wait_for
@@ -83,7 +84,7 @@ def test_check_lists_working_parts(
 ) -> None:
     ran = call(settings, tmp_path, "check")
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    assert f"jmx: node 1 of cluster {cluster.id}, Kafka 4.3.1" in ran.stdout
+    assert f"jmx: node 1 of cluster {cluster.id}, Kafka {KAFKA}" in ran.stdout
     assert f"admin: cluster {cluster.id}, with broker 1" in ran.stdout
     assert f"spool: {tmp_path / 'spool.db'}, " in ran.stdout
     assert re.search(r"ok +lake: .+ \(6 tables created\)", ran.stdout)
@@ -125,7 +126,7 @@ def test_check_names_missing_bean(settings: dict[str, Any], tmp_path: Path) -> N
     ran = call(settings, tmp_path, "check")
     assert_one_line(ran, "own.mistyped", "MISSING", "expected")
     assert_one_line(
-        ran, "own.of_the_future", "absent", "requires Kafka 9.0.0 or later; the broker has 4.3.1"
+        ran, "own.of_the_future", "absent", f"requires Kafka 9.0.0 or later; the broker has {KAFKA}"
     )
     assert "1 check failed" in ran.stderr
 
@@ -219,7 +220,7 @@ def test_top_prints_once_to_a_pipe(
     ran = call(settings, tmp_path, "top")
     assert ran.returncode == 0, ran.stdout + ran.stderr
     lines = ran.stdout.splitlines()
-    assert lines[0].startswith(f"broker-1, cluster {cluster.id}, Kafka 4.3.1")
+    assert lines[0].startswith(f"broker-1, cluster {cluster.id}, Kafka {KAFKA}")
     assert re.match(
         r"no leader \d+   under min ISR \d+   lost unread \d+   fenced \d+   throttled \d+",
         lines[1],

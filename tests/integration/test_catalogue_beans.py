@@ -11,7 +11,7 @@ from collector.catalogue.entries import version_key
 from collector.sources.java import jvm
 from demo.clients import fill
 from demo.cluster import Cluster
-from demo.jars import older_kafka_libs
+from demo.jars import KAFKA, kafka_libs
 from demo.java_admin import Quota, set_quotas
 from demo.topics import create_assigned
 from lakehouse.tables import FLAG_KNOWN_WRONG
@@ -39,7 +39,7 @@ TIERED: Final = {
 @pytest.fixture(scope="module")
 def older(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     folder = tmp_path_factory.mktemp("older") / "kafka"
-    with Cluster.start(folder, 1, libs=older_kafka_libs()) as running:
+    with Cluster.start(folder, 1, libs=kafka_libs(OLDER)) as running:
         create_assigned(running, "catalogue", [[1]], **TIERED)
         set_quotas(running, [
             Quota("producer_byte_rate", 300_000, client_id="loader"),
@@ -86,8 +86,8 @@ def test_expected_beans_of_the_demo_exist(cluster: Cluster) -> None:
     for node in (cluster.nodes[1], cluster.controller):
         source, role = open_source(cluster, node), node.plan.role
         version = source.identify().kafka_version
-        assert version == "4.3.1"
-        wait_for(lambda s=source, r=role: not wanted(r, "4.3.1") - present(read_all(s, r)), 60)
+        assert version == KAFKA
+        wait_for(lambda s=source, r=role: not wanted(r, KAFKA) - present(read_all(s, r)), 60)
         source.close()
 
 

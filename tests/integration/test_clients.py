@@ -31,6 +31,7 @@ from collector.spool.recorder import Recorder
 from collector.spool.spool import Spool
 from demo.clients import send
 from demo.cluster import Cluster
+from demo.jars import KAFKA
 from demo.java import java_command
 from demo.java_admin import Quota, set_quotas
 from demo.launcher import Launcher, kill
@@ -154,7 +155,7 @@ def test_throttled_jvms_are_read_over_jmx_and_by_attaching(
     for source in (over_jmx, attached):
         identity = source.identify()
         assert (identity.cluster, identity.node) == (cluster.id, "billing")
-        assert identity.kafka_version == "4.3.1"
+        assert identity.kafka_version == KAFKA
         started = psutil.Process(client_jvm.pid).create_time()
         assert abs(identity.started_us / 1e6 - started) < 60
         answer = source.read(family)

@@ -14,9 +14,10 @@ from collector import catalogue
 from collector.sources.java import jvm
 from demo.clients import consumer, fill
 from demo.cluster import Cluster
-from demo.index_fetches import FAMILY, SOURCES, noted, plugin_settings
-from demo.jars import kafka_libs, older_kafka_libs
+from demo.index_fetches import FAMILY, noted, plugin_settings
+from demo.jars import KAFKA, kafka_libs
 from demo.java import compile_jar, java_command
+from demo.tier_plugin import SOURCES
 from demo.topics import create_assigned
 from tests.jmx_sources import jmx_source
 from tests.waiting import wait_for
@@ -39,15 +40,15 @@ TIERED = {
 MEGABYTES = 4
 
 
-@pytest.fixture(scope="module", params=["4.3", pytest.param("3.9", marks=pytest.mark.versions)])
+@pytest.fixture(scope="module", params=[KAFKA, pytest.param("3.9.1", marks=pytest.mark.versions)])
 def libs(request: pytest.FixtureRequest) -> Path:
-    return kafka_libs() if request.param == "4.3" else older_kafka_libs()
+    return kafka_libs(request.param)
 
 
 def settings(plan: NodePlan) -> Mapping[str, str]:
     return plugin_settings(plan) | {
         "rsm.config.fetch.indexes.at.once": str(plan.id == 2).lower(),
-        "rsm.config.delay.ms": "150",  # far longer than threads take that wait for a core
+        "rsm.config.index.delay.ms": "150",  # far longer than threads take that wait for a core
     }
 
 

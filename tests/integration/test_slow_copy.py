@@ -1,12 +1,15 @@
-"""A broker whose remote tier is slow: Kafka writes a copy lag only when the task has ended."""
+"""Uploads that are slow, or held back by a transaction, on a real broker.
+
+Kafka writes a copy lag only when the task has ended.
+"""
 
 from __future__ import annotations
 
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from confluent_kafka import Producer
 
 from collector import catalogue
 from collector.agent.scrape_attempt import Scraper
@@ -16,18 +19,22 @@ from collector.sources.java import jvm
 from demo.clients import fill
 from demo.cluster import Cluster
 from demo.jars import kafka_libs
+from demo.remote_tier import RemoteTier
+from demo.tier_plugin import Fault, fault
 from demo.topics import create_assigned
-from tests.broker_plugins import libs_with
 from tests.jmx_sources import jmx_source
 from tests.waiting import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from collector.catalogue import Family
+
 pytestmark = pytest.mark.kafka
 
-PLUGIN = Path(__file__).parent / "java" / "SlowTieredStorage.java"
 TIERED = catalogue.load().family("tiered")
+TRANSACTIONS = catalogue.load().family("transactions")
+OPEN = Series("kafka.partition.last_stable_offset_lag", "payments", 0)
 LAG = Series("kafka.topic.remote_copy_lag.bytes", "orders")
 COPIED = Series("kafka.topic.remote_copy.bytes", "orders")
 SEGMENT = {
@@ -39,10 +46,7 @@ SEGMENT = {
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    folder = tmp_path_factory.mktemp("slow")
-    storage = {"remote.log.storage.manager.class.name": PLUGIN.stem}
-    libs = libs_with(folder, PLUGIN)
-    with Cluster.start(folder / "kafka", 1, extra=storage, libs=libs) as running:
+    with Cluster.start(tmp_path_factory.mktemp("slow") / "kafka", 1) as running:
         jvm.start(kafka_libs(), timeout_seconds=30)
         create_assigned(running, "orders", [[1]], **SEGMENT)
         yield running
@@ -55,8 +59,8 @@ def scraper(cluster: Cluster) -> Iterator[Scraper]:
     scraper.close()
 
 
-def values(scraper: Scraper) -> dict[Series, float | None]:
-    answer = scraper.attempt(TIERED, 10_000_000).answer
+def values(scraper: Scraper, family: Family = TIERED) -> dict[Series, float | None]:
+    answer = scraper.attempt(family, 10_000_000).answer
     assert answer is not None
     return {
         series: value
@@ -66,15 +70,36 @@ def values(scraper: Scraper) -> dict[Series, float | None]:
 
 
 def test_copy_lag_during_a_copy_is_unknown(cluster: Cluster, scraper: Scraper) -> None:
-    hold = cluster.remote_folder.with_name(f"{cluster.remote_folder.name}.hold")
     fill(cluster.bootstrap, "orders", 1, 2)
     wait_for(lambda: values(scraper).get(LAG) == 0.0 and COPIED in values(scraper), 30)
-    hold.touch()
-    fill(cluster.bootstrap, "orders", 1, 3)
-    wait_for(lambda: LAG not in values(scraper), 30)
-    for _ in range(5):  # the task's interval is a second
-        time.sleep(1)
-        assert LAG not in values(scraper)
-    hold.unlink()
+    with fault(cluster, Fault.HANG_COPY):
+        fill(cluster.bootstrap, "orders", 1, 3)
+        wait_for(lambda: LAG not in values(scraper), 30)
+        for _ in range(5):  # the task's interval is a second
+            time.sleep(1)
+            assert LAG not in values(scraper)
     wait_for(lambda: values(scraper).get(LAG) == 0.0, 30)
     assert (values(scraper)[COPIED] or 0) > 1_000_000
+
+
+def test_open_transaction_holds_uploads_back(cluster: Cluster, scraper: Scraper) -> None:
+    create_assigned(cluster, "payments", [[1]], **SEGMENT)
+    settings = {"bootstrap.servers": cluster.bootstrap, "transactional.id": "hanging"}
+    producer = Producer({**settings, "transaction.timeout.ms": 600_000})
+    producer.init_transactions(120)
+    producer.begin_transaction()
+    producer.produce("payments", b"open", partition=0)
+    producer.flush(60)
+    tier = RemoteTier(cluster, "payments", [1])
+    fill(cluster.bootstrap, "payments", 1, 3)
+
+    def open_records() -> float:
+        return values(scraper, TRANSACTIONS).get(OPEN) or 0.0
+
+    wait_for(lambda: open_records() > 1 and tier.local_segments() > 1, 30)
+    lag = Series(LAG.metric, "payments")
+    wait_for(lambda: (values(scraper).get(lag) or 0.0) > 1_000_000, 60)
+    assert tier.segments() == 0
+    producer.abort_transaction(60)
+    wait_for(lambda: values(scraper).get(lag) == 0.0 and open_records() == 0, 60)
+    assert tier.segments() > 0

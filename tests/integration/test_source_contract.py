@@ -30,7 +30,7 @@ from collector.sources.jmx.rmi_source import JmxSource
 from collector.sources.prometheus import Prometheus, exporter_rules
 from collector.sources.prometheus.exporter import PrometheusSource
 from demo.cluster import Cluster
-from demo.jars import exporter_jars
+from demo.jars import KAFKA, exporter_jars
 from demo.java_admin import Quota, set_quotas
 from demo.ports import free_ports
 from demo.topics import create_assigned
@@ -202,7 +202,7 @@ def _source(
         url = f"http://127.0.0.1:{port or EXPORTER_PORTS[node.plan.id]}/metrics"
         known = Expected(expected.role, expected.node, expected.cluster or kafka.id)
         return PrometheusSource(
-            known, Prometheus(url, timeout=login["timeout"], kafka_version="4.3.1")
+            known, Prometheus(url, timeout=login["timeout"], kafka_version=KAFKA)
         )
     port = port or node.jmx_port or 0
     if way == "jmx":
@@ -253,7 +253,7 @@ def exported_by(kafka: Cluster, file: Path) -> Iterator[Source]:
     timeout = Duration(f"{PATIENCE:g}s")  # the first answer by a hundred rules takes seconds
     source = PrometheusSource(
         Expected("broker", "1", kafka.id),
-        Prometheus(url, timeout=timeout, rules_file=file, kafka_version="4.3.1"),
+        Prometheus(url, timeout=timeout, rules_file=file, kafka_version=KAFKA),
     )
     try:
         yield source
@@ -281,7 +281,7 @@ def test_every_transport_has_the_same_identity(kafka: Cluster, opened: Opener) -
     assert len(told) == 1
     process = psutil.Process(kafka.nodes[1].pid)
     identity = told.pop()
-    assert (identity.cluster, identity.node, identity.kafka_version) == (kafka.id, "1", "4.3.1")
+    assert (identity.cluster, identity.node, identity.kafka_version) == (kafka.id, "1", KAFKA)
     assert abs(identity.started_us / 1e6 - process.create_time()) < 60
 
 

@@ -215,9 +215,9 @@ def test_a_tiered_topic_has_its_beans_and_known_faults(
 ) -> None:
     source = opened(jmx(pair.nodes[1]))
     answer = source.read(CATALOGUE.family("tiered"))
-    lag = reading(answer, "kafka.topic.remote_copy_lag.bytes")
     assert all(series.topic is not None for series in values_of(answer))
-    assert lag.flags == (FLAG_KNOWN_WRONG,)
+    assert reading(answer, "kafka.topic.remote_copy_lag.bytes").flags == ()
+    assert reading(answer, "kafka.topic.remote_delete_lag.bytes").flags == (FLAG_KNOWN_WRONG,)
     assert not reading(answer, "kafka.partition.upload_tier_lag").zeros
 
 

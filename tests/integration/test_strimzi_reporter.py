@@ -21,7 +21,7 @@ from collector.sources.prometheus import Prometheus
 from collector.sources.prometheus.exporter import PrometheusSource
 from demo.clients import fill
 from demo.cluster import Cluster
-from demo.jars import strimzi_reporter_jars
+from demo.jars import KAFKA, strimzi_reporter_jars
 from demo.java_admin import Quota, set_quotas
 from demo.ports import free_ports
 from demo.topics import create_assigned
@@ -69,7 +69,7 @@ def reported(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reported]:
 @pytest.fixture
 def section(reported: Reported) -> Prometheus:
     seconds = Duration("30s")  # on a busy machine a first answer takes some
-    return Prometheus(reported.url, exporter="strimzi", kafka_version="4.3.1", timeout=seconds)
+    return Prometheus(reported.url, exporter="strimzi", kafka_version=KAFKA, timeout=seconds)
 
 
 def source(reported: Reported, section: Prometheus) -> PrometheusSource:

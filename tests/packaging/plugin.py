@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import zipfile
 
-from demo.index_fetches import SOURCES
+from demo.tier_plugin import SOURCES
 from tests.packaging.conftest import ROOT
 
 JAVA_11 = 55

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final, cast
 
 import pytest
 
@@ -10,7 +10,15 @@ from collector import catalogue
 from collector.agent.removed_values import HeldUploads
 from collector.model import Answer, Reading, Series
 from collector.sources.admin.readings import holds_uploads_back
+from lakehouse.core.periods import week
+from lakehouse.core.subjects import Subject
+from lakehouse.report.facts.gold import Gold
+from lakehouse.report.facts.sections import tier_lag
+from lakehouse.report.facts.sections.tier_lag import HeldTopic
 from lakehouse.tables import FLAG_KNOWN_WRONG
+
+if TYPE_CHECKING:
+    from lakehouse.engines.engine import Engine
 
 TIERED: Final = catalogue.load().family("tiered")
 LAG: Final = "kafka.topic.remote_copy_lag.bytes"
@@ -92,3 +100,22 @@ def test_lag_fixed_in_kafka_4_4_is_not_flagged(metric: str, issue: str) -> None:
     known = [one for one in TIERED.metric(metric).known_wrong if issue in one.reason]
     assert [one.covers("4.3.1") for one in known] == [True]
     assert [one.covers("4.4.0") for one in known] == [False]
+
+
+def topic(name: str, **attributes: float) -> Subject:
+    keys = {f"kafka.topic.remote_{key}".replace("__", "."): one for key, one in attributes.items()}
+    return Subject("c", "topic", name, None, None, None, None, 0, 1, attributes=keys)
+
+
+def test_report_lists_topics_that_hold_uploads_back() -> None:
+    held = {"copy_held_back__time": 3_600_000.0, "copy_held_back__bytes": -1.0}
+    subjects = [
+        topic("orders", storage_enabled=1.0, **held),
+        topic("clicks", storage_enabled=1.0, **held),
+        topic("at-once", storage_enabled=1.0, **held | {"copy_held_back__time": 0.0}),
+        topic("local", storage_enabled=0.0, **held),
+        topic("before-4.4", storage_enabled=1.0),
+    ]
+    gold = Gold(cast("Engine", None), "c", week("2026-W47"), 300, subjects)
+    expected = [HeldTopic(name, 3_600_000, -1) for name in ("clicks", "orders")]
+    assert tier_lag._held_topics(gold) == expected

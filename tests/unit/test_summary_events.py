@@ -18,7 +18,7 @@ KINDS = ("availability", "throttling", "loss", "tiered", "consumer_lag", "latenc
          "replication", "other")  # fmt: skip
 CAUSES = ("rolling_restart", "restarted", "no_answer", "fenced", "unclean_election",
           "leader_change", "reassignment", "config_change", "quota", "retention", "slow_group",
-          "copy_errors", "not_known", "unheard_of")  # fmt: skip
+          "copy_errors", "hanging_transaction", "not_known", "unheard_of")  # fmt: skip
 
 
 def told(row: Facts, **given: Any) -> Event:

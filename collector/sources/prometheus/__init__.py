@@ -18,7 +18,7 @@ class Prometheus(Endpoint, frozen=True):
         rules_file: Configuration of the exporter, whose rules name its samples. None: no rules, so
             that every MBean has its default name.
         staleness: Maximum age of a response, if a proxy caches responses.
-        kafka_version: Kafka version, such as 4.3.1. The exporter does not report it.
+        kafka_version: Kafka version, such as 4.4.0. The exporter does not report it.
     """
 
     opens = "prometheus.exporter:PrometheusSource"

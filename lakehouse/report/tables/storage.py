@@ -10,6 +10,7 @@ from lakehouse.report.facts.sections import remote_reads, tier_lag
 from lakehouse.report.facts.sections.remote_reads import ReadingBroker
 from lakehouse.report.facts.sections.storage import QUESTION, StoredTopic
 from lakehouse.report.facts.sections.tier_lag import (
+    HeldTopic,
     LaggingPartition,
     OrphanedPartition,
     TierBroker,
@@ -203,6 +204,18 @@ ORPHANS: Final = TableSpec(
     worst=most("bytes_max"),
 )
 
+HELD: Final = TableSpec(
+    rows=Rows(HeldTopic, "tier_lag.held_topics"),
+    caption="Topics that hold uploads back on purpose",
+    noun="topic",
+    columns=(
+        Column("Topic", name("topic")),
+        Column("remote.copy.lag.ms", number("copy_lag_ms")),
+        Column("remote.copy.lag.bytes", number("copy_lag_bytes")),
+    ),
+    unknown="",
+)
+
 READ: Final = TableSpec(
     rows=remote_reads.QUESTION.bad[0],
     caption="Topics read from remote storage",
@@ -245,7 +258,7 @@ TIERED: Final = section(
         Claim(TOPICS, _lagged),
         Claim(BROKERS, _throttled, "throttled by a copy quota", is_own=False),
         Claim(ORPHANS, _kept, "left in remote storage", is_own=False),
-        more=(WAITING,),
+        more=(WAITING, HELD),
     ),
     counted(
         remote_reads.QUESTION,

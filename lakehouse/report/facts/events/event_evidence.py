@@ -27,6 +27,8 @@ from lakehouse.tables.source_names import has_role, role_of
 _WEEK_US: Final = 7 * DAY_US
 _WEEKS_BEFORE: Final = 7
 _FENCED: Final = "kafka.controller.fenced_brokers"
+_OPEN: Final = "kafka.partition.last_stable_offset_lag"
+_LATE: Final = "kafka.broker.partitions_with_late_transactions"
 _ALL: Final = "'all'"
 _OF_WEEK: Final = (
     "CAST(r.hour - {first} - (r.hour - {first}) % {week} AS STRING)"  # since the first
@@ -157,6 +159,44 @@ def _fenced(gold: Gold, spans: Sequence[Span]) -> set[int] | None:
         windows=_windows(spans),
     )
     return {number for (number,) in counted}
+
+
+def hanging(gold: Gold, lagging: Sequence[tuple[str, Sequence[Span]]]) -> set[int]:
+    """Return the places of topics with a hanging transaction in their spans.
+
+    A broker counted late transactions, and in the same window a partition of the topic had an open
+    transaction.
+
+    Args:
+        gold: Gold of the cluster and period.
+        lagging: Spans by topic.
+    """
+    spans = [(n, topic, *one) for n, (topic, own) in enumerate(lagging) for one in own]
+    if not spans:
+        return set()
+    try:
+        brokers, topics = gold.finest(tables.SOURCES), gold.finest(tables.TOPICS)
+    except PeriodError:  # gold keeps only hours of this period
+        return set()
+    numbers, names, starts, ends = zip(*spans, strict=True)
+    windows = pa.table({
+        "number": pa.array(numbers, pa.int64()), "topic": pa.array(names, pa.string()),
+        "s": pa.array(starts, pa.int64()), "e": pa.array(ends, pa.int64()),
+    })  # fmt: skip
+    size = gold.window_seconds * 1_000_000
+    found = ask(
+        gold.engine,
+        "SELECT DISTINCT w.number FROM {windows} w "
+        "JOIN {topics} t ON t.topic = w.topic "
+        f"AND t.window_start < w.e AND t.window_start + {size} > w.s "
+        "JOIN {brokers} b ON b.window_start = t.window_start "
+        f"WHERE t.metric = '{_OPEN}' AND t.value_max > 0 "
+        f"AND b.metric = '{_LATE}' AND b.value_max > 0",
+        windows=windows,
+        topics=topics,
+        brokers=brokers,
+    )
+    return {number for (number,) in found}
 
 
 def _unread(gold: Gold, spans: Sequence[Span]) -> list[dict[str, int]]:

@@ -61,7 +61,8 @@ class EventCause(NamedTuple):
 
     kind: Annotated[str, Means(
         "rolling_restart, restarted, no_answer, fenced, unclean_election, leader_change, "
-        "reassignment, config_change, quota, retention, slow_group, copy_errors or not_known",
+        "reassignment, config_change, quota, retention, slow_group, copy_errors, "
+        "hanging_transaction or not_known",
         column="")]  # fmt: skip
     sources: Annotated[list[str], Means("brokers that caused it")]
     start: Annotated[str | None, Means("start of their absence, UTC")]

@@ -59,6 +59,7 @@ class _Draft:
 
     Attributes:
         near: The evidence near its onset.
+        is_hanging: Whether a transaction of its topic was hanging.
         rests: Bad time without an incident.
         hours: The hours of that time.
     """
@@ -66,6 +67,7 @@ class _Draft:
     judged: Judged
     items: list[Incident]
     near: Near = _NOT_LOOKED_AT
+    is_hanging: bool = False
     uses: list[Used] = field(default_factory=list)
     rests: list[Rest] = field(default_factory=list)
     hours: list[Span] = field(default_factory=list)
@@ -146,6 +148,10 @@ def _drafts(gold: Gold, pairs: Sequence[tuple[Group, list[Incident]]]) -> list[_
         draft.near = near
         changes = near.changes or ()
         draft.judged = causes.by_changes(draft.judged, changes, were_fenced=near.were_fenced)
+    copies = [one for one in drafts if (one.key.kind, one.key.of) == ("tiered", "copy")]
+    hanging = event_evidence.hanging(gold, [(str(one.key.topic), one.spans()) for one in copies])
+    for place in hanging:
+        copies[place].is_hanging = True
     return drafts
 
 
@@ -236,9 +242,10 @@ class _Writer:
 
     def _cause(self, draft: _Draft, topics: Sequence[str]) -> EventCause:
         cause, near = draft.judged.cause, draft.near
+        if draft.key.kind == "tiered":
+            failed = self._sizes.failed(draft.key)
+            cause = causes.of_tier(cause, failed=failed, hanging=draft.is_hanging)
         kind = cause.kind
-        if draft.key.kind == "tiered" and self._sizes.failed(draft.key):
-            kind = "copy_errors"
         changes = [one for one in near.changes or () if one.topic is None or one.topic in topics]
         is_open = draft.key.kind == AVAILABILITY
         return EventCause(
@@ -264,7 +271,7 @@ class _Writer:
         if kind != NOT_KNOWN:
             return []
         if draft.key.kind == "tiered":
-            return ["copy_errors"] if self._sizes.failed(draft.key) is False else []
+            return [causes.FAILED] if self._sizes.failed(draft.key) is False else []
         if draft.key.kind != AVAILABILITY:
             return []
         near = draft.near

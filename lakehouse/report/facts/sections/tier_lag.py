@@ -24,7 +24,7 @@ from lakehouse.report.facts.fields import (
     per_second,
     unknown_us,
 )
-from lakehouse.report.facts.gold import Gold
+from lakehouse.report.facts.gold import Gold, attribute
 from lakehouse.report.facts.gold_figures import (
     HeldBack,
     Max,
@@ -41,6 +41,8 @@ LAGGING: Final = {COPY_LAG: COPY_LAG, DELETE_LAG: "kafka.topic.remote_delete_lag
 
 _KINDS: Final = {COPY_LAG: "copy", DELETE_LAG: "delete"}
 _IS_TIERED: Final = "kafka.topic.remote_storage_enabled"
+_HELD_TIME: Final = "kafka.topic.remote_copy_held_back.time"
+_HELD_SIZE: Final = "kafka.topic.remote_copy_held_back.bytes"
 _UNTIERED: Final = "kafka.partition.untiered_records"
 _UPLOAD_LAG: Final = "kafka.partition.upload_tier_lag"
 _DELETE_LAG: Final = "kafka.partition.delete_tier_lag"
@@ -151,6 +153,19 @@ class OrphanedPartition(NamedTuple):
         "maximum number of these segments", Max(f"{_ORPHANS}.segments"))]  # fmt: skip
 
 
+class HeldTopic(NamedTuple):
+    """A topic whose closed segments stay on brokers' disks on purpose (KIP-1241).
+
+    Brokers include them in the upload lag, so an upload lag above 0 is not known.
+    """
+
+    topic: Annotated[str, TOPIC]
+    copy_lag_ms: Annotated[int, Means(
+        "remote.copy.lag.ms, milliseconds; -1: the local retention time")]  # fmt: skip
+    copy_lag_bytes: Annotated[int, Means(
+        "remote.copy.lag.bytes, bytes per partition; -1: the local retention size")]  # fmt: skip
+
+
 class TierBroker(NamedTuple):
     """Uploads and deletions of a broker, and the time in which its copy quota delayed uploads."""
 
@@ -186,6 +201,8 @@ class TierLag(NamedTuple):
     partitions: Annotated[list[LaggingPartition], Means(
         "partitions with records that are not in remote storage, most records first")]  # fmt: skip
     partitions_omitted: Annotated[int, Means("number of further such partitions")]
+    held_topics: Annotated[list[HeldTopic], Means(
+        "topics that hold uploads back on purpose; a lag above 0 is not known")]  # fmt: skip
     orphans: Annotated[list[OrphanedPartition], Means(
         "partitions of deleted topics with segments in remote storage, "
         "most bytes first")]  # fmt: skip
@@ -222,7 +239,19 @@ def tier_lag(gold: Gold, statements: Sequence[Statement]) -> TierLag:
     partitions = _lagging_partitions(gold)
     shown = partitions[:_MOST_PARTITIONS]
     omitted = len(partitions) - len(shown)
-    return TierLag(topics, _brokers(gold), shown, omitted, _orphaned_partitions(gold))
+    more = _held_topics(gold), _orphaned_partitions(gold)
+    return TierLag(topics, _brokers(gold), shown, omitted, *more)
+
+
+def _held_topics(gold: Gold) -> list[HeldTopic]:
+    """Return the tiered topics with both settings other than 0, in order of their names."""
+    tiered = [one for one in gold.subjects if one.attributes.get(_IS_TIERED) == 1]
+    held = [
+        HeldTopic(str(one.topic), time, size)
+        for one in tiered
+        if (time := attribute(one, _HELD_TIME)) and (size := attribute(one, _HELD_SIZE))
+    ]
+    return sorted(held)
 
 
 def _brokers(gold: Gold) -> list[TierBroker]:
@@ -348,6 +377,9 @@ QUESTION: Final = Question(
         LaggingTopic, LaggingPartition, TierBroker, OrphanedPartition,
         "kafka.partition.upload_lag.*", "kafka.partition.upload_held_back.*",
         "kafka.partition.delete_lag.*", "kafka.partition.remote.*",
+        "kafka.topic.remote_copy_held_back.*",
         "kafka.topic.remote_copy_lag.*", "kafka.topic.remote_delete_lag.*",
+        "kafka.partition.last_stable_offset_lag", # of events with a hanging transaction
+        "kafka.broker.partitions_with_late_transactions",
     ),
 )  # fmt: skip
