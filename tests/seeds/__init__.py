@@ -1,1 +1,1 @@
-"""Benchmark of issue 47, on real brokers."""
+"""The five KIPs on real brokers: ``make test-seeds``."""
