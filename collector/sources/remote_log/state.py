@@ -1,7 +1,7 @@
 """Remote segments of partitions according to ``__remote_log_metadata``, without input or output.
 
-A segment is copying, copied, deleting or deleted. A failed copy goes from copying to deleting. A copy
-whose broker failed stays in the topic as copying, and another copy follows.
+A segment is copying, copied, deleting or deleted. A failed copy goes from copying to deleting. The
+copy of a failed broker stays in the topic as copying, and another copy follows.
 """
 
 from collections.abc import Collection, Iterable, Mapping
