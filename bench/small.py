@@ -1,6 +1,6 @@
 """How long a person waits for a small lake: ``make bench-small``.
 
-Four sources, two minutes, some 24,400 runs (``bench.small_lake``). Each figure is the median of
+Four sources, two minutes, some 26,900 runs (``bench.small_lake``). Each figure is the median of
 fresh processes of ``jmxlake``, from their start to their end, each on a copy of the lake that
 nothing else has touched. ``spark_start_s`` is a process that only starts Spark. A figure whose
 command fails is null; the standard error says why.

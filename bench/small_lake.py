@@ -139,7 +139,7 @@ class _Agent:
         asked = due + self._dice.uniform(0.001, 0.04)
         outcome, took, error = self._ends(family, asked)
         answered = asked + took
-        exact = family.via == "metadata_log"
+        exact = family.via in ("metadata_log", "remote_log")
         answer = self._answer(family, asked, exact=exact) if outcome == "ok" else None
         identity = self._identity(family, answered) if outcome == "ok" else None
         asked_us = self._us(answered if exact else asked)

@@ -185,7 +185,10 @@ def families(config: Config, loaded: Catalogue) -> list[tuple[Family, int]]:
             if config.source.role == "cluster":
                 # The lake would expect a source for each broker that these metrics name.
                 metrics = tuple(metric for metric in metrics if metric.needs != "reporter")
-            asked = replace(family, cap=settings.cap or family.cap, metrics=metrics)
+            asked = replace(
+                family, cap=settings.cap or family.cap, metrics=metrics,
+                cadence_seconds=max(1, round(interval_us / 1e6)),
+            )  # fmt: skip
             wanted.append((asked, interval_us))
     if wanted:
         _check_window(config, *max(wanted, key=itemgetter(1)))
@@ -298,9 +301,9 @@ def _opened(config: Config, transport: Transport, recorded: Callable[[str], int]
     node = None if source.node == AUTO else str(source.node)
     expected = Expected(source.role, node, source.cluster)
     make: Callable[..., Source] = resolve_name(f"collector.sources.{transport.opens}")
-    if transport.resumes:
-        return make(expected, transport, lambda: recorded(transport.via))
-    return make(expected, transport)
+    more: list[object] = [lambda: recorded(transport.via)] if transport.resumes else []
+    more += (config.admin, config.spool.path) if transport.with_admin else ()
+    return make(expected, transport, *more)
 
 
 def _start_jvm(config: Config, options: str = "") -> None:
@@ -316,6 +319,7 @@ def _start_jvm(config: Config, options: str = "") -> None:
     jvm.start(
         config.admin.libs if config.admin else None,
         metadata_libs=config.metadata_log.libs if config.metadata_log else None,
+        remote_log=config.remote_log is not None,
         iam_jar=config.admin.iam_jar if config.admin else None,
         timeout_seconds=max(rmi, default=Duration("5s")).seconds,
         options=f"{options} {config.java.options}",

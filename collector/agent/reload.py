@@ -274,13 +274,12 @@ def _metrics(catalogue: Catalogue) -> dict[tuple[str, str], Metric]:
     return {(family.name, metric.name): metric for family in families for metric in family.metrics}
 
 
-def _settings(config: Config, via: str) -> Section | None:
-    """Return the section of the transport of a family or of its ``via``."""
+def _settings(config: Config, via: str) -> list[Section | None]:
+    """Return the sections of the transport of a family or of its ``via``."""
     for key, transport in config.transports().items():
         if via == transport.via or via in transport.slow:
-            section: Section = getattr(config, key)
-            return section
-    return None
+            return [getattr(config, key), config.admin if transport.with_admin else None]
+    return []
 
 
 def _of_source(config: Config, source: str) -> Config | None:

@@ -18,7 +18,7 @@ Kind = Literal["gauge", "counter"]
 Role = Literal["broker", "controller", "combined", "client", "cluster"]
 """Role of a source. ``combined``: broker and controller, read as two sources. ``cluster``: all
 brokers, through the Admin API only."""
-Via = Literal["jmx", "admin", "metadata_log", "statistics"]
+Via = Literal["jmx", "admin", "metadata_log", "remote_log", "statistics"]
 """Interface of a family. ``jmx``: MBeans, through any transport."""
 Needs = Literal[
     "quota", "tiering", "plugin", "draft", "traffic",

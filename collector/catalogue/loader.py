@@ -20,7 +20,7 @@ _Record = TypeVar("_Record", Family, Metric)
 _NAME = re.compile(METRIC_NAME)
 _NAMES_OF = {"topic": {"topic"}, "node": {"node"}, "quota": {"user", "client_id"}}
 """Labels that name what a metric describes."""
-_OF_KNOWN_FAMILIES = ("admin", "metadata_log")  # each family has a reader of its own
+_OF_KNOWN_FAMILIES = ("admin", "metadata_log", "remote_log")  # each family has a reader of its own
 
 
 def load(extra: Path | None = None) -> Catalogue:

@@ -54,9 +54,10 @@ _BEAN_MISSING: Final = (
     "expected, but metrics.jmx.exclude or an exporter's rules hide it, or its object name is wrong"
 )
 _LED_MISSING: Final = f"{_BEAN_MISSING}; or they hide InSyncReplicasCount, which identifies leaders"
-_LOG_MISSING: Final = (
-    "expected: check that metadata_log.folder is the folder that the broker writes"
-)
+_CALL_MISSING: Final = {
+    "metadata_log": "expected: check that metadata_log.folder is the folder that the broker writes",
+    "remote_log": "expected: check that remote_log.log_dirs are the broker's log.dirs",
+}
 _ADMIN_MISSING: Final = (
     "expected: check that the agent's principal has the permission to describe it"
 )
@@ -285,7 +286,7 @@ def finding(metric: Metric, beans: int, known: Facts, via: str = "") -> Finding:
         return Finding("wrong" if wrong else "found", beans, wrong or "")
     if why := _version(metric, known.version) or _need(metric, known):
         return Finding("absent", 0, why)
-    of_call = _LOG_MISSING if via == "metadata_log" else _ADMIN_MISSING
+    of_call = _CALL_MISSING.get(via, _ADMIN_MISSING)
     of_bean = _LED_MISSING if metric.led else _BEAN_MISSING
     return Finding("missing", 0, of_call if metric.call else of_bean)
 

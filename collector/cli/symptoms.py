@@ -39,6 +39,9 @@ SYMPTOMS: Final = {
     "kafka.consumer.fetch_throttle_time.avg": ("throttled", "fetch"),
     "kafka.topic.remote_copy_lag.bytes": ("lagging", "copy to tier"),
     "kafka.topic.remote_delete_lag.segments": ("lagging", "delete in tier"),
+    "kafka.partition.upload_lag.bytes": ("lagging", "copy to tier"),
+    "kafka.partition.delete_lag.bytes": ("lagging", "delete in tier"),
+    "kafka.partition.delete_failed.segments": ("lagging", "failed deletions"),
     "kafka.partition.upload_tier_lag": ("lagging", "copy to tier"),
     "kafka.partition.delete_tier_lag": ("lagging", "delete in tier"),
 }

@@ -227,9 +227,12 @@ def _check_several(config: Config) -> None:
             raise SettingError(f"sources[{number}].role", "role cluster needs a separate agent")
         if names.count(one.name) > 1 and str(one.node) not in (AUTO, EVERY):
             raise SettingError(f"sources[{number}]", f"duplicate source {one.name}")
-    if config.metadata_log is not None and (brokers[1:] or found):
+    for key in _of_one_broker(config) if brokers[1:] or found else ():
         why = "belongs to one broker, but several are configured; remove it"
-        raise SettingError("metadata_log", why, ("sources",))
+        raise SettingError(key, why, ("sources",))
+    if config.remote_log is not None and config.admin is None:
+        why = "requires section admin, which has addresses and jars"
+        raise SettingError("remote_log", why, ("remote_log", "admin"))
     if len({one.source.jmx.tls for one in config.each() if one.source.jmx}) > 1:
         why = "all jmx sections must have the same tls, because a JVM has one default SSLContext"
         raise SettingError("sources", why)
@@ -292,9 +295,14 @@ def _check_cluster(config: Config) -> None:
     if config.admin is None:
         why = "required, because role cluster is read through admin only"
         raise SettingError("admin", why, ("source.role",))
-    if config.metadata_log is not None:
+    for key in _of_one_broker(config):
         why = "belongs to a broker; remove it, or correct source.role"
-        raise SettingError("metadata_log", why, ("source.role",))
+        raise SettingError(key, why, ("source.role",))
+
+
+def _of_one_broker(config: Config) -> list[str]:
+    """Return the configured sections that read the folders of one broker."""
+    return [key for key in ("metadata_log", "remote_log") if getattr(config, key) is not None]
 
 
 def _check_unity_catalog(section: UnityCatalog) -> None:

@@ -14,6 +14,7 @@ from collector.sources.base.hidden_names import Names
 from collector.sources.base.transport import Transport
 from collector.sources.metadata_log import MetadataLog
 from collector.sources.registry import SourceSettings
+from collector.sources.remote_log import RemoteLog
 from lakehouse.tables import DEFAULT_WINDOW_SECONDS
 
 
@@ -130,6 +131,7 @@ class Config(Section, frozen=True):
         spool: Disk buffer.
         admin: Kafka's Admin API. Without it leaders, offsets, quotas and topology are unknown.
         metadata_log: Metadata log of the broker. With it min ISR is exact.
+        remote_log: Metadata topic of remote storage. With it tiered-storage lag is exact.
         health: HTTP server of the agent.
         java: JVM in the agent's own process.
         limits: Limits. If one is exceeded, the agent scrapes less often.
@@ -146,6 +148,7 @@ class Config(Section, frozen=True):
     spool: SpoolSettings
     admin: Admin | None = None
     metadata_log: MetadataLog | None = None
+    remote_log: RemoteLog | None = None
     health: Health = msgspec.field(default_factory=Health)
     java: Java = msgspec.field(default_factory=Java)
     limits: Limits = msgspec.field(default_factory=Limits)
@@ -167,6 +170,7 @@ class Config(Section, frozen=True):
             "source": self.source.transport,
             "admin": self.admin,
             "metadata_log": self.metadata_log,
+            "remote_log": self.remote_log,
         }
         roles = self.source.roles
         return {

@@ -31,6 +31,7 @@ _VIA: Final = {
     "jmx": "JMX",
     "admin": "Kafka's Admin API",
     "metadata_log": "the broker's metadata log",
+    "remote_log": "the metadata topic of remote storage, and the broker's log folders",
     "statistics": "a client's statistics file",
 }
 _ABSENT: Final = {

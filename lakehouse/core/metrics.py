@@ -194,6 +194,8 @@ WATCHED_OF: Final[dict[str, tuple[Watched, ...]]] = {
         *_PARTITIONS,
         Watched("kafka.partition.upload_tier_lag", "Tiered-storage upload lag", "{offset}"),
         Watched("kafka.partition.delete_tier_lag", "Tiered-storage deletion lag", "{offset}"),
+        Watched("kafka.partition.upload_lag.bytes", "Closed segments waiting for upload", "By"),
+        Watched("kafka.partition.delete_failed.segments", "Failed remote deletions", "{segment}"),
     ),
     "client": (
         Watched("kafka.client.produce.throttle_time", "Producer throttling", "ms"),

@@ -216,7 +216,7 @@ _READS: Final = ("incidents", "lost_offsets", "sources")
 """Tables of gold that a story reads."""
 
 _IS_TIERED: Final = "kafka.topic.remote_storage_enabled"
-_OF_TIERS: Final = frozenset({"tiered"})
+_OF_TIERS: Final = ("tiered", "remote_log")
 """Families of metrics that only topics with remote storage have."""
 
 _READ_WITH: Final = {PARTITION_LAG: GROUP_LAG}
@@ -269,7 +269,8 @@ def _answer(
 
 def _inapplicable(subject: Subject, metric: str) -> str:
     """Return why a subject does not have a metric; empty: it has it, or that is not known."""
-    if families(metric) == _OF_TIERS and subject.attributes.get(_IS_TIERED) == 0:
+    is_of_tiers = bool(read_by := families(metric)) and read_by.issubset(_OF_TIERS)
+    if is_of_tiers and subject.attributes.get(_IS_TIERED) == 0:
         return "the topic does not have remote storage enabled"
     roles = roles_of(metric)
     if roles and subject.kind == "source" and role_of(subject.source) not in roles:

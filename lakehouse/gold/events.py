@@ -72,9 +72,13 @@ RULES: Final = (
     Rule("loss", None, _with_bounds("kafka.group.non_consumed")),
     Rule("tiered", "copy", (
         COPY_LAG, "kafka.topic.remote_copy_lag.segments", "kafka.partition.upload_tier_lag",
+        "kafka.partition.upload_lag.records", "kafka.partition.upload_lag.bytes",
+        "kafka.partition.upload_lag.segments", "kafka.partition.upload_running.seconds",
     )),
     Rule("tiered", "delete", (
         DELETE_LAG, "kafka.topic.remote_delete_lag.segments", "kafka.partition.delete_tier_lag",
+        "kafka.partition.delete_lag.records", "kafka.partition.delete_lag.bytes",
+        "kafka.partition.delete_lag.segments", "kafka.partition.delete_failed.segments",
     )),
     Rule("consumer_lag", None, (
         GROUP_LAG, PARTITION_LAG, *_with_bounds("kafka.group.time_lag"),

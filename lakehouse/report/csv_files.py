@@ -225,6 +225,8 @@ _DECLARED: Final = (
     File("tier_lag_brokers", "broker", "tier_lag.brokers"),
     File("tier_lag_partitions", "partition with records that are not in remote storage",
          "tier_lag.partitions"),
+    File("tier_lag_orphans", "partition of a deleted topic with segments in remote storage",
+         "tier_lag.orphans"),
     File("tier_lag_held_topics", "topic that holds uploads back on purpose",
          "tier_lag.held_topics"),
     File("consumer_lag", "group and topic in which it lagged", "consumer_lag.groups"),

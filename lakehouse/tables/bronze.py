@@ -148,7 +148,7 @@ EVENTS: Final = _dated(
         "agent_start, source_restart, version_change, leader_change, quota_change, "
         "config_change, topic_recreated, group_unreadable, broker_without_listener, "
         "watched_groups_rejected, watched_groups_unread, "
-        "unclean_election, reassignment, "
+        "unclean_election, reassignment, remote_log_unknown, "
         "catalogue_change, clock_step, batch_dropped, batch_refused, journal_unreadable, "
         "lake_lost_commits, lake_replaced, spool_damaged, spool_restored, spool_unwritable, "
         "agent_crashed, family_coarsened, family_restored, or imported: the source of the day's "

@@ -29,6 +29,8 @@ WINDOW: Final = 300.0
 SECOND: Final = 1_000_000
 WAITS: Final = "kafka.broker.remote_copy.throttle_time"
 REFUSED: Final = "kafka.broker.produce_errors.not_enough_replicas"
+WAITING: Final = "kafka.partition.upload_lag.bytes"
+ORPHANS: Final = "kafka.cluster.remote_orphans.bytes"
 UNTIERED: Final = "kafka.partition.untiered_records"
 
 
@@ -47,6 +49,10 @@ def bronze() -> Batch:
         for partition, records in ((0, 5000.0), (1, 90.0)):
             one: dict[str, Any] = {"topic": "a", "partition": partition}
             batch.run(UNTIERED, start, end, records, **one)
+        batch.run(WAITING, start, end, 4e6, topic="a", partition=0)
+        for source in ("broker-1", "broker-2"):  # both report orphans
+            batch.scrape("remote_log", start, end, source=source)
+            batch.run(ORPHANS, start, end, 2e6, topic="gone", partition=1, source=source)
         batch.run("kafka.controller.active", start, end, 1.0, source="controller-9")
         batch.run("kafka.controller.offline_partitions", start, end, 2.0, source="controller-9")
         batch.scrape("controller", start, end, source="controller-9")
@@ -120,6 +126,13 @@ def test_failures_and_untiered_records_are_by_partition(gold: Gold) -> None:
 def test_uncounted_refused_writes_are_unknown(gold: Gold) -> None:
     refused = {one.source: one.writes_refused.value for one in min_isr(gold, ()).brokers}
     assert refused == {"broker-1": 9, "broker-2": 0, "broker-3": None}
+
+
+def test_waiting_bytes_and_orphans_are_by_partition(gold: Gold) -> None:
+    found = tier_lag(gold, ())
+    waiting = [(one.partition, one.waiting_bytes_max) for one in found.partitions]
+    assert waiting == [(0, 4e6), (1, None)]
+    assert [one[:3] for one in found.orphans] == [("gone", 1, 2e6)]
 
 
 @pytest.mark.edge(6)

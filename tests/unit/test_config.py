@@ -447,6 +447,17 @@ def test_folder_without_jars_is_refused_with_its_key(key: str, tmp_path: Path) -
         jvm._jars(*folders)
 
 
+def test_remote_log_needs_the_jars_of_remote_storage(tmp_path: Path) -> None:
+    for stem in ("kafka-clients", "slf4j-api", "kafka-server-common", "kafka-storage"):
+        (tmp_path / f"{stem}-4.4.0.jar").touch()
+    assert len(jvm._jars(tmp_path, None)) == 2
+    with pytest.raises(SettingError, match=r"^admin.libs: kafka-storage-api-\*.jar is missing"):
+        jvm._jars(tmp_path, None, remote_log=True)
+    for stem in ("kafka-storage-api", "zstd-jni"):
+        (tmp_path / f"{stem}-4.4.0.jar").touch()
+    assert len(jvm._jars(tmp_path, None, remote_log=True)) == 6
+
+
 def test_oauth_gets_the_available_jars_of_the_broker(tmp_path: Path) -> None:
     for name in ("kafka-clients-4.3.1", "slf4j-api-1.7.36", "jackson-core-2.21.2", "jose4j-0.9.6"):
         (tmp_path / f"{name}.jar").touch()

@@ -216,6 +216,11 @@ def test_several_brokers_have_no_metadata_log_and_source_stands_alone() -> None:
     ]  # fmt: skip
     with pytest.raises(ConfigError, match="metadata_log: belongs to one broker"):
         config_of({"node": 1, **JMX}, {"node": 2, **JMX}, metadata_log=log)
+    remote, admin = {"log_dirs": ["/data"]}, {"bootstrap": "k:1", "libs": "/libs"}
+    with pytest.raises(ConfigError, match="remote_log: belongs to one broker"):
+        config_of({"node": 1, **JMX}, {"node": 2, **JMX}, remote_log=remote, admin=admin)
+    with pytest.raises(ConfigError, match="remote_log: requires section admin"):
+        config_of({"node": 1, **JMX}, remote_log=remote)
     with pytest.raises(ConfigError, match="set either source or sources"):
         config_of({"node": 1, **JMX}, source={"node": 1, **JMX})
 

@@ -11,11 +11,12 @@ from collector import catalogue
 from collector.sources.admin import Admin
 from collector.sources.metadata_log import MetadataLog
 from collector.sources.registry import TRANSPORTS
+from collector.sources.remote_log import RemoteLog
 
 if TYPE_CHECKING:
     from collector.sources.base.transport import Transport
 
-ALL = (*TRANSPORTS.values(), Admin, MetadataLog)
+ALL = (*TRANSPORTS.values(), Admin, MetadataLog, RemoteLog)
 
 
 @pytest.mark.parametrize("transport", ALL)

@@ -181,8 +181,8 @@ def test_metrics_are_read_as_the_catalogue_says() -> None:
         one.name for one in loaded.families
         if one.enabled and {"broker", "controller"} & set(one.roles)
     }  # fmt: skip
-    # One is off by default; the other needs the controllers' log.
-    assert set(FAMILIES) == read - {"metadata_log"} | {"traffic"}
+    # One is off by default; the others need sections of the configuration.
+    assert set(FAMILIES) == read - {"metadata_log", "remote_log"} | {"traffic"}
 
 
 def test_the_older_weeks_have_what_the_default_objectives_need() -> None:

@@ -37,7 +37,7 @@ def rows(root: Path, table: tables.Table, columns: str = "*", where: str = "true
 
 def test_it_is_as_large_as_said(lake: Lake) -> None:
     root, written = lake
-    assert abs(written.runs - 24_400) < 0.05 * 24_400
+    assert abs(written.runs - 26_900) < 0.05 * 26_900
     assert len(rows(root, tables.RUNS)) == written.runs
     sources = {one for (one,) in rows(root, tables.RUNS, "source")}
     assert sources == {"broker-1", "broker-2", "broker-3", "controller-4"}

@@ -148,7 +148,13 @@ def connect(
 
 
 def java_admin(bootstrap: str, properties_file: Path | None, timeout_seconds: float) -> Any:
-    """Create a Java Admin client; see ``connect`` for the arguments.
+    """Create a Java Admin client; see ``client_properties``."""
+    properties = client_properties(bootstrap, properties_file, timeout_seconds)
+    return java("org.apache.kafka.clients.admin.Admin").create(properties)
+
+
+def client_properties(bootstrap: str, properties_file: Path | None, timeout_seconds: float) -> Any:
+    """Return Java properties of a Kafka client; see ``connect`` for the arguments.
 
     Raises:
         SourceRefusedError: The file cannot be read, or names a callback handler that is not
@@ -172,4 +178,4 @@ def java_admin(bootstrap: str, properties_file: Path | None, timeout_seconds: fl
         properties.setProperty(f"{key}.timeout.ms", str(round(timeout_seconds * 1000)))
     for key, value in _SETTINGS.items():
         properties.setProperty(key, value)
-    return java("org.apache.kafka.clients.admin.Admin").create(properties)
+    return properties

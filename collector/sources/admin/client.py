@@ -31,6 +31,8 @@ _TOPIC_CONFIGS: Final = (
     "remote.copy.lag.ms",
     "remote.copy.lag.bytes",
     TOPIC_SETTING,
+    "local.retention.ms",
+    "local.retention.bytes",
 )
 _ADMIN: Final = "org.apache.kafka.clients.admin"
 _ERRORS: Final = "org.apache.kafka.common.errors"

@@ -31,6 +31,9 @@ class Transport(Section, frozen=True):
     resumes: ClassVar[bool] = False
     """Whether the source has a history and continues at the end of the recorded history. ``opens``
     is then also called with a function that returns that end."""
+    with_admin: ClassVar[bool] = False
+    """Whether it requires section ``admin``. ``opens`` is then also called with that section and
+    with the file of the spool."""
 
     def check(self, key: str, cluster: str | None) -> None:
         """Check values beyond their types.

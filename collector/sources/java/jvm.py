@@ -21,6 +21,9 @@ _CLIENT_JARS: Final[tuple[str, ...]] = ("kafka-clients", "slf4j-api")
 # Optional jars that OAUTHBEARER of a Kafka client needs.
 _OAUTH_JARS: Final = ("jackson-core", "jackson-databind", "jackson-annotations", "jose4j")
 _METADATA_JARS: Final = ("kafka-metadata", "kafka-server-common")
+_REMOTE_JARS: Final = ("kafka-server-common", "kafka-storage", "kafka-storage-api")
+# Optional jars that a consumer needs for a compressed topic.
+_CODEC_JARS: Final = ("lz4-java", "snappy-java", "zstd-jni")
 # JPype can crash if two threads load a class at the same time (JPype issue 756), so the classes of
 # responses are loaded before threads start.
 _RETURNED: Final = (
@@ -39,6 +42,7 @@ def start(
     libs: Path | None = None,
     *,
     metadata_libs: Path | None = None,
+    remote_log: bool = False,
     iam_jar: Path | None = None,
     timeout_seconds: float = 5,
     options: str = "",
@@ -49,6 +53,7 @@ def start(
     Args:
         libs: Folder with the broker's jars for the Admin client. None: no Admin client.
         metadata_libs: Folder with the broker's jars for the metadata log. None: no metadata log.
+        remote_log: Whether the metadata topic of remote storage is read.
         iam_jar: Jar of AWS for the login to MSK.
         timeout_seconds: Timeout of RMI responses.
         options: Additional options of Java, written as for a shell. They override the defaults.
@@ -67,7 +72,8 @@ def start(
     home = java_home()
     if iam_jar is not None and not iam_jar.is_file():
         raise SettingError("admin.iam_jar", f"{iam_jar} does not exist")
-    jars = [str(jar) for jar in (*_jars(libs, metadata_libs), iam_jar) if jar is not None]
+    found = _jars(libs, metadata_libs, remote_log=remote_log)
+    jars = [str(jar) for jar in (*found, iam_jar) if jar is not None]
     library = "libjvm.dylib" if sys.platform == "darwin" else "libjvm.so"
     try:
         jpype.startJVM(
@@ -154,11 +160,13 @@ def _options(timeout_seconds: float, heap_bytes: int) -> list[str]:
     ]
 
 
-def _jars(libs: Path | None, metadata_libs: Path | None) -> list[Path]:
+def _jars(libs: Path | None, metadata_libs: Path | None, *, remote_log: bool = False) -> list[Path]:
     """Return the jars of the class path. Jars of two Kafka versions are incompatible."""
     folder, key, stems = libs, "admin.libs", _CLIENT_JARS
     if metadata_libs is not None:
-        folder, key, stems = metadata_libs, "metadata_log.libs", _CLIENT_JARS + _METADATA_JARS
+        folder, key, stems = metadata_libs, "metadata_log.libs", stems + _METADATA_JARS
+    if remote_log:
+        stems = tuple(dict.fromkeys(stems + _REMOTE_JARS))
     if folder is None:
         return []
     for stem in stems:
@@ -166,7 +174,8 @@ def _jars(libs: Path | None, metadata_libs: Path | None) -> list[Path]:
             raise SettingError(
                 key, f"{stem}-*.jar is missing in {folder}. Set the libs folder of the broker."
             )
-    return [jar for stem in stems + _OAUTH_JARS for jar in _newest(folder, stem)]
+    optional = _OAUTH_JARS + (_CODEC_JARS if remote_log else ())
+    return [jar for stem in stems + optional for jar in _newest(folder, stem)]
 
 
 def _newest(libs: Path, stem: str) -> list[Path]:

@@ -80,6 +80,12 @@ _KINDS: Final = {
         "set `admin.bootstrap` to addresses of a listener that every broker has",
         "warning",
     ),
+    "remote_log_unknown": _Kind(
+        "unread",
+        "its agent failed or resumed to read remote segments {often}, last at {at}",
+        "see the reason in bronze/events, and docs/remote-log.md",
+        "warning",
+    ),
     "spool_damaged": _Kind("spool", "its spool was damaged" + _SPOOL),
     "spool_tail_lost": _Kind("spool", "the end of its spool was lost" + _SPOOL),
     "spool_restored": _Kind("spool", "its spool was replaced by an old copy" + _SPOOL),

@@ -9,7 +9,12 @@ from lakehouse.report.facts.fields import Rows
 from lakehouse.report.facts.sections import remote_reads, tier_lag
 from lakehouse.report.facts.sections.remote_reads import ReadingBroker
 from lakehouse.report.facts.sections.storage import QUESTION, StoredTopic
-from lakehouse.report.facts.sections.tier_lag import HeldTopic, TierBroker
+from lakehouse.report.facts.sections.tier_lag import (
+    HeldTopic,
+    LaggingPartition,
+    OrphanedPartition,
+    TierBroker,
+)
 from lakehouse.report.figures import Facts, Row, length
 from lakehouse.report.tables.section import (
     Claim,
@@ -171,6 +176,36 @@ BROKERS: Final = TableSpec(
     worst=most("held_back_us"),
 )
 
+WAITING: Final = TableSpec(
+    rows=Rows(
+        LaggingPartition, "tier_lag.partitions", ("waiting_bytes_max", "deletable_bytes_max")
+    ),
+    caption="Partitions with segments that wait for upload or deletion",
+    noun="partition",
+    columns=(
+        Column("Topic", name("topic")),
+        Column("Partition", number("partition", str)),
+        Column("Waiting for upload, max", peak("waiting_bytes_max", size)),
+        Column("Longest upload", peak("upload_seconds_max", display.seconds)),
+        Column("Waiting for deletion, max", peak("deletable_bytes_max", size)),
+        Column("Failed deletions, max", peak("deletions_failed_max")),
+    ),
+    worst=most("waiting_bytes_max", "deletable_bytes_max"),
+)
+
+ORPHANS: Final = TableSpec(
+    rows=Rows(OrphanedPartition, "tier_lag.orphans", ("bytes_max",)),
+    caption="Deleted topics with segments in remote storage",
+    noun="partition of a deleted topic",
+    columns=(
+        Column("Topic", name("topic")),
+        Column("Partition", number("partition", str)),
+        Column("In remote storage, max", peak("bytes_max", size)),
+        Column("Segments, max", peak("segments_max")),
+    ),
+    worst=most("bytes_max"),
+)
+
 HELD: Final = TableSpec(
     rows=Rows(HeldTopic, "tier_lag.held_topics"),
     caption="Topics that hold uploads back on purpose",
@@ -209,6 +244,10 @@ READERS: Final = TableSpec(
 )
 
 
+def _kept(row: Row) -> str:
+    return size(row.get("bytes_max"))
+
+
 def _throttled(row: Row) -> str:
     return length(row.get("held_back_us"))
 
@@ -220,7 +259,8 @@ TIERED: Final = section(
         tier_lag.QUESTION,
         Claim(TOPICS, _lagged),
         Claim(BROKERS, _throttled, "throttled by a copy quota", is_own=False),
-        more=(HELD,),
+        Claim(ORPHANS, _kept, "left in remote storage", is_own=False),
+        more=(WAITING, HELD),
     ),
     counted(
         remote_reads.QUESTION,

@@ -47,6 +47,15 @@ _HELD_SIZE: Final = "kafka.topic.remote_copy_held_back.bytes"
 _UNTIERED: Final = "kafka.partition.untiered_records"
 _UPLOAD_LAG: Final = "kafka.partition.upload_tier_lag"
 _DELETE_LAG: Final = "kafka.partition.delete_tier_lag"
+_WAITING: Final = "kafka.partition.upload_lag"
+_DELETABLE: Final = "kafka.partition.delete_lag"
+_ORPHANS: Final = "kafka.cluster.remote_orphans"
+_REMOTE_BYTES: Final = "kafka.partition.remote.bytes"
+_OTHERS: Final = (
+    f"{_WAITING}.bytes", f"{_DELETABLE}.bytes", "kafka.partition.upload_held_back.bytes",
+    "kafka.partition.upload_running.seconds", "kafka.partition.delete_failed.segments",
+    "kafka.partition.remote_abandoned.bytes",
+)  # fmt: skip
 _MOST_PARTITIONS: Final = 1_000
 _STILL_US: Final = 30_000_000  # brokers are read at different instants
 
@@ -90,9 +99,10 @@ class LaggingTopic(NamedTuple):
 
 
 class LaggingPartition(NamedTuple):
-    """Records of a partition that are only on brokers' disks, including its active segment.
+    """Records of a partition that are only on brokers' disks, and its remote segments.
 
-    Only brokers with the MBeans of KIP-963's draft have the last two fields.
+    Only brokers with the MBeans of KIP-963's draft have ``upload_lag_max`` and ``delete_lag_max``.
+    The fields after them require agents that read the metadata topic (section ``remote_log``).
     """
 
     topic: Annotated[str, TOPIC]
@@ -107,6 +117,41 @@ class LaggingPartition(NamedTuple):
     delete_lag_max: Annotated[Known, Means(
         "maximum number of records that wait for deletion (same draft)",
         Max(_DELETE_LAG))]  # fmt: skip
+    waiting_records_max: Annotated[Known, Means(
+        "maximum number of offsets in closed segments that wait for upload",
+        Max(f"{_WAITING}.records"))]  # fmt: skip
+    waiting_bytes_max: Annotated[Known, Means(
+        "maximum size of these segments, bytes", Max(f"{_WAITING}.bytes"))]  # fmt: skip
+    held_back_bytes_max: Annotated[Known, Means(
+        "maximum size of closed segments that the topic holds back on purpose (KIP-1241), bytes",
+        Max("kafka.partition.upload_held_back.bytes"))]  # fmt: skip
+    upload_seconds_max: Annotated[Known, Means(
+        "longest time that one upload was running, seconds",
+        Max("kafka.partition.upload_running.seconds"))]  # fmt: skip
+    deletable_records_max: Annotated[Known, Means(
+        "maximum number of offsets in remote segments that wait for deletion",
+        Max(f"{_DELETABLE}.records"))]  # fmt: skip
+    deletable_bytes_max: Annotated[Known, Means(
+        "maximum size of these segments, bytes", Max(f"{_DELETABLE}.bytes"))]  # fmt: skip
+    deletions_failed_max: Annotated[Known, Means(
+        "maximum number of remote segments whose deletion did not finish",
+        Max("kafka.partition.delete_failed.segments"))]  # fmt: skip
+    remote_bytes_max: Annotated[Known, Means(
+        "maximum size in remote storage, bytes", Max(_REMOTE_BYTES))]  # fmt: skip
+    abandoned_bytes_max: Annotated[Known, Means(
+        "maximum size of unfinished uploads that no broker continues, bytes",
+        Max("kafka.partition.remote_abandoned.bytes"))]  # fmt: skip
+
+
+class OrphanedPartition(NamedTuple):
+    """Remote segments of a partition whose topic does not exist any longer."""
+
+    topic: Annotated[str, TOPIC]
+    partition: Annotated[int, PARTITION]
+    bytes_max: Annotated[Known, Means(
+        "maximum size of these segments, bytes", Max(f"{_ORPHANS}.bytes"))]  # fmt: skip
+    segments_max: Annotated[Known, Means(
+        "maximum number of these segments", Max(f"{_ORPHANS}.segments"))]  # fmt: skip
 
 
 class HeldTopic(NamedTuple):
@@ -159,6 +204,9 @@ class TierLag(NamedTuple):
     partitions_omitted: Annotated[int, Means("number of further such partitions")]
     held_topics: Annotated[list[HeldTopic], Means(
         "topics that hold uploads back on purpose; a lag above 0 is not known")]  # fmt: skip
+    orphans: Annotated[list[OrphanedPartition], Means(
+        "partitions of deleted topics with segments in remote storage, "
+        "most bytes first")]  # fmt: skip
 
 
 def tier_lag(gold: Gold, statements: Sequence[Statement]) -> TierLag:
@@ -192,7 +240,8 @@ def tier_lag(gold: Gold, statements: Sequence[Statement]) -> TierLag:
     partitions = _lagging_partitions(gold)
     shown = partitions[:_MOST_PARTITIONS]
     omitted = len(partitions) - len(shown)
-    return TierLag(topics, _brokers(gold), shown, omitted, _held_topics(gold))
+    more = _held_topics(gold), _orphaned_partitions(gold)
+    return TierLag(topics, _brokers(gold), shown, omitted, *more)
 
 
 def _held_topics(gold: Gold) -> list[HeldTopic]:
@@ -232,12 +281,26 @@ def _brokers(gold: Gold) -> list[TierBroker]:
 
 def _lagging_partitions(gold: Gold) -> list[LaggingPartition]:
     """Return every partition with records that are not in remote storage, most records first."""
-    rows = gold.by_subject(tables.PARTITIONS, (_UNTIERED, _UPLOAD_LAG, _DELETE_LAG))
+    waiting = (_UNTIERED, f"{_WAITING}.records", _UPLOAD_LAG, f"{_DELETABLE}.records", _DELETE_LAG)
+    rows = gold.by_subject(tables.PARTITIONS, (*waiting, _REMOTE_BYTES, *_OTHERS))
+    found = {
+        LaggingPartition(*partition, **figures(LaggingPartition, metrics)): max(
+            (metrics[one].get("value_max") or 0 for one in waiting if one in metrics), default=0
+        )
+        for partition, metrics in sorted(rows.items())
+        if metrics.keys() - {_REMOTE_BYTES}  # every tiered partition has it
+    }
+    return sorted(found, key=lambda one: -found[one])
+
+
+def _orphaned_partitions(gold: Gold) -> list[OrphanedPartition]:
+    """Return partitions of deleted topics with remote segments, most bytes first."""
+    rows = gold.by_subject(tables.PARTITIONS, (f"{_ORPHANS}.bytes", f"{_ORPHANS}.segments"))
     found = [
-        LaggingPartition(*partition, **figures(LaggingPartition, metrics))
+        OrphanedPartition(*partition, **figures(OrphanedPartition, metrics))
         for partition, metrics in sorted(rows.items())
     ]
-    return sorted(found, key=lambda one: -max(figure or 0 for figure in one[2:]))
+    return sorted(found, key=lambda one: -(one.bytes_max or 0))[:_MOST_PARTITIONS]
 
 
 def _means(gold: Gold) -> dict[tuple[str, str], float | None]:
@@ -309,9 +372,12 @@ QUESTION: Final = Question(
             "delete.lagging_high_us", "copies_failed", "deletions_failed",
         )),
         Rows(TierBroker, "tier_lag.brokers", ("held_back_us",)),
+        Rows(OrphanedPartition, "tier_lag.orphans", ("bytes_max",)),
     ),
     shows=(
-        LaggingTopic, LaggingPartition, TierBroker,
+        LaggingTopic, LaggingPartition, TierBroker, OrphanedPartition,
+        "kafka.partition.upload_lag.*", "kafka.partition.upload_held_back.*",
+        "kafka.partition.delete_lag.*", "kafka.partition.remote.*",
         "kafka.topic.remote_copy_held_back.*",
         "kafka.topic.remote_copy_lag.*", "kafka.topic.remote_delete_lag.*",
         "kafka.partition.last_stable_offset_lag", # of events with a hanging transaction
