@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Final
 
 from collector import catalogue
 from demo.cluster import Cluster
-from demo.index_fetches import SOURCES
-from demo.jars import TEST_JARS, kafka_libs
+from demo.jars import kafka_libs
 from demo.java import compile_jar, java_command
 from demo.java_admin import Quota, set_quotas
 from demo.launcher import Launcher, end, last_lines
+from demo.tier_plugin import SOURCES
 from demo.topics import create_assigned
 from tests.broker_plugins import libs_with
 from tests.equal_to_jmx import values_of
@@ -41,7 +41,7 @@ METRICS: Final = {
 def plugin_jar(folder: Path) -> Path:
     """Compile the jar of deploy/kafka, once for every Kafka, as Maven does."""
     jar = folder / "jmxlake-kafka.jar"
-    compile_jar(SOURCES, [kafka_libs(), kafka_libs() / TEST_JARS], jar)
+    compile_jar(SOURCES, [kafka_libs()], jar)
     return jar
 
 

@@ -25,9 +25,9 @@ from collector.spool.recorder import Recorder
 from collector.spool.spool import Spool
 from demo.agents import agent_config, script
 from demo.clients import fill
-from demo.index_fetches import SOURCES
-from demo.jars import TEST_JARS, kafka_libs, older_kafka_libs
+from demo.jars import KAFKA, kafka_libs
 from demo.java import compile_jar, java_command
+from demo.tier_plugin import SOURCES
 from tests.equal_to_jmx import values_of
 from tests.jmx_sources import jmx_source
 from tests.telemetry_clients import (
@@ -62,11 +62,10 @@ class Tried(NamedTuple):
     reporter: str
 
 
-@pytest.fixture(scope="module", params=["4.3", pytest.param("3.9", marks=pytest.mark.versions)])
+@pytest.fixture(scope="module", params=[KAFKA, pytest.param("3.9.1", marks=pytest.mark.versions)])
 def tried(request: pytest.FixtureRequest) -> Tried:
-    if request.param == "4.3":
-        return Tried(kafka_libs(), "ClientThrottleExporter")
-    return Tried(older_kafka_libs(), "ClientThrottle")
+    reporter = "ClientThrottleExporter" if request.param == KAFKA else "ClientThrottle"
+    return Tried(kafka_libs(request.param), reporter)
 
 
 @pytest.fixture(scope="module")
@@ -238,7 +237,7 @@ def test_broker_without_the_default_reporter_logs_one_error(tmp_path: Path) -> N
 
 def test_hostile_telemetry_is_bounded_and_never_thrown(tmp_path: Path, tried: Tried) -> None:
     # As the jar is built: once, for every Kafka.
-    compile_jar([*SOURCES, CASES], [kafka_libs(), kafka_libs() / TEST_JARS], tmp_path / "cases.jar")
+    compile_jar([*SOURCES, CASES], [kafka_libs()], tmp_path / "cases.jar")
     classes = os.pathsep.join((str(tmp_path / "cases.jar"), f"{tried.libs}/*"))
     ran = subprocess.run(
         java_command("-cp", classes, "jmxlake.kafka.TelemetryCases"),

@@ -25,7 +25,7 @@ from collector.model import Series
 from collector.sources.java import jvm
 from demo.agents import agent_config, script
 from demo.clients import fill, producer, send
-from demo.jars import kafka_libs, kafka_libs_of
+from demo.jars import kafka_libs
 from tests.telemetry_clients import (
     METRICS,
     TOPIC,
@@ -84,7 +84,7 @@ def measured(folder: Path) -> dict[str, float]:
 
 def of_release(release: str, folder: Path) -> list[Figure]:
     """Return the figures on brokers of one release."""
-    libs = kafka_libs() if release == "4.3.1" else kafka_libs_of(release)
+    libs = kafka_libs(release)
     settings = {
         "metric.reporters": reporters(RELEASES[release]),
         "jmxlake.telemetry.interval.ms": str(INTERVAL_MS),

@@ -25,7 +25,7 @@ from collector.sources.admin.admin_connection import connect
 from collector.sources.admin.source import AdminSource
 from collector.sources.java import jvm
 from demo.cluster import Cluster
-from demo.jars import kafka_libs_of
+from demo.jars import kafka_libs
 from demo.topics import create_assigned
 from tests.share_consumers import Progress, ShareMember, read_from_start
 from tests.waiting import wait_for
@@ -91,7 +91,7 @@ class Trial:
 
 def measured(folder: Path) -> dict[str, float]:
     """Return the number of losses, and of figures outside the bounds."""
-    libs = kafka_libs_of(VERSION)
+    libs = kafka_libs(VERSION)
     jvm.start(libs, timeout_seconds=60)
     figures = []
     with Cluster.start(folder / "kafka", 1, libs=libs, extra=WITHOUT_TIER) as cluster:
