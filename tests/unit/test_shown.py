@@ -17,8 +17,8 @@ NOT_SHOWN: Final = {
     "kafka.broker.*.answers_good": "what is good of the answers, which are shown, for objectives",
     "kafka.broker.produce.requests": "the answers to them are shown, by error",
     "kafka.broker.fetch_*.requests": "the answers to them are shown, by error",
-    "kafka.broker.produce.throttle_time.*": "of all clients together; each client is shown",
-    "kafka.broker.fetch_consumer.throttle_time.*": "the same",
+    "kafka.broker.produce.throttle_time.p99": "of all clients together; each client is shown",
+    "kafka.broker.fetch_consumer.throttle_time.p99": "the same",
     "kafka.rsm.upload_by_type.*": "their sums are those of kafka.rsm.upload",
 }
 
