@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.kafka
 
 TIERED = catalogue.load().family("tiered")
-TRANSACTIONS = catalogue.load().family("transactions")
+LOG = catalogue.load().family("log")
 OPEN = Series("kafka.partition.last_stable_offset_lag", "payments", 0)
 LAG = Series("kafka.topic.remote_copy_lag.bytes", "orders")
 COPIED = Series("kafka.topic.remote_copy.bytes", "orders")
@@ -94,7 +94,7 @@ def test_open_transaction_holds_uploads_back(cluster: Cluster, scraper: Scraper)
     fill(cluster.bootstrap, "payments", 1, 3)
 
     def open_records() -> float:
-        return values(scraper, TRANSACTIONS).get(OPEN) or 0.0
+        return values(scraper, LOG).get(OPEN) or 0.0
 
     wait_for(lambda: open_records() > 1 and tier.local_segments() > 1, 30)
     lag = Series(LAG.metric, "payments")
