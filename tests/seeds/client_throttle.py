@@ -127,13 +127,13 @@ def subscribe(running: Cluster, folder: Path) -> None:
 
 
 def compared(
-    running: Cluster, said: Callable[[], Mapping[str, Said]], moment: str, only: str = ""
+    running: Cluster, of_clients: Callable[[], Mapping[str, Said]], moment: str, only: str = ""
 ) -> list[Figure]:
     """Return the figures of the Java clients, after pushes of their last values.
 
     Args:
         running: The brokers.
-        said: Returns the values of each client.
+        of_clients: Function that returns the values of each client.
         moment: Prefix of the figures' names.
         only: Prefix of the clients that must have a value.
     """
@@ -144,7 +144,7 @@ def compared(
         read.update(shown(running.brokers))
         return [
             Figure(f"{moment} {name} {metric}", value, value in own)
-            for name, client in said().items()
+            for name, client in of_clients().items()
             for metric, own in client.values.items()
             for value in (read.get(Series(METRICS[metric], user="ANONYMOUS", client_id=name)),)
             if value is not None or name.startswith(only)
