@@ -18,6 +18,7 @@ from collector.errors import IdentityError, SourceError
 from collector.model import Moment, Series
 from collector.sources.admin.client import Cluster as AdminCluster, PartitionState
 from collector.sources.base.identity import Expected
+from collector.sources.remote_log import timeline
 from collector.sources.remote_log.figures import CopyRule, Patience, View, copy_rule, figures
 from collector.sources.remote_log.folder import LocalLog, LocalSegment, LogFolders, Wanted
 from collector.sources.remote_log.records import (
@@ -554,6 +555,28 @@ def test_unrecorded_read_leaves_a_gap(fake: FakeCluster) -> None:
     assert list(history(reader.read(T0 + 20 * S), "remoteSegments")) == [(0, None), (20, 0)]
 
 
+def test_many_changes_are_several_answers(
+    fake: FakeCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(timeline, "_MOST_MOMENTS", 2)
+    reader = Reader(fake)
+    reader.read(T0)
+    for number in range(3):
+        at_us = T0 + (number + 1) * S
+        fake.happen(begun(f"s{number}", 0, 9, at_us), turned(f"s{number}", "copied", at_us + 1))
+    parts = [reader.read(T0 + 10 * S)]
+    while parts[-1].more:
+        parts.append(reader.read(T0 + 11 * S))
+    found = [one for part in parts for one in history(part, "remoteSegments")]
+    assert [len(part.moments) for part in parts] == [2, 2]
+    assert [value for _, value in found] == [1, 2, 3, 3]
+    assert len(fake.requests) == 2
+    fake.happen(*(turned(f"s{number}", "deleting", T0 + 12 * S + number) for number in range(3)))
+    assert reader.read(T0 + 20 * S).more
+    reader.recorded_us = T0 + 10 * S  # the last answer was not recorded
+    assert next(history(reader.read(T0 + 21 * S), "remoteSegments")) == (10, None)
+
+
 def test_restart_continues_from_its_file(fake: FakeCluster) -> None:
     fake.happen(begun("a", 0, 99), turned("a", "copied"))
     reader = Reader(fake)
@@ -701,13 +724,15 @@ def test_every_moment_equals_judging_all_records_anew(
 ) -> None:
     log = local(*range(0, 300, 10))
     view, made = View(25, log), RemoteState({0: MetadataPartition(is_read=True)})
-    timeline, reported_us, sent = Timeline(made, NAMES, 25 * S), 0, 0
+    judge, reported_us, sent = Timeline(made, NAMES, 25 * S), 0, 0
     for read in sorted(reads):
         now_us = T0 + read * MS + 500
         ready = [one for one in events if one.at_us < now_us]
         records = [Record(0, number, ready[number]) for number in range(sent, len(ready))]
         look = Look(now_us, {P: view}, {P: 0}, None, ME)
-        moments = timeline.advance(records, look, reported_us)
+        judge.start(records, {}, look, reported_us)
+        moments = judge.take()
+        assert not judge.has_more
         sent, reported_us = len(ready), now_us
         for moment in moments:
             anew = segments(*(one for one in events if one.at_us <= moment.at_us))

@@ -13,6 +13,7 @@ TOPIC: Final = "__remote_log_metadata"
 
 State = Literal["copying", "copied", "deleting", "deleted"]
 
+_COMMON: Final = "org.apache.kafka.common"
 _STORAGE: Final = "org.apache.kafka.server.log.remote.metadata.storage"
 _STATES: Final[dict[str, State]] = {
     "COPY_SEGMENT_STARTED": "copying",
@@ -123,8 +124,8 @@ def partitioner(logs: int) -> Callable[[TieredPartition], int]:
         logs: Number of partitions of the metadata topic.
     """
     found = java(f"{_STORAGE}.RemoteLogMetadataTopicPartitioner")(logs)
-    uuid, common = java("org.apache.kafka.common.Uuid"), "org.apache.kafka.common"
-    with_id, plain = java(f"{common}.TopicIdPartition"), java(f"{common}.TopicPartition")
+    uuid, plain = java(f"{_COMMON}.Uuid"), java(f"{_COMMON}.TopicPartition")
+    with_id = java(f"{_COMMON}.TopicIdPartition")
 
     @cache
     def log_of(partition: TieredPartition) -> int:

@@ -6,6 +6,7 @@ the Admin API leaders, log starts and settings. Between two reads the figures ar
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -90,7 +91,7 @@ class RemoteLogSource:
         self._state, self._topic_id = RemoteState(), ""
         self._timeline: Timeline | None = None
         self._cluster = ClusterReader(self._node, clock.steady_us)
-        self._saved_us = -_SAVE_US
+        self._saved_us, self._reported_us = -_SAVE_US, 0
         self._problems: dict[Series, str] = {}
         self._file_problem = self._folder_problem = ""
 
@@ -115,6 +116,11 @@ class RemoteLogSource:
             SourceError: The cluster did not respond, refused the agent, or has tiered topics and no
                 metadata topic; or the topic is still being read for the first time.
         """
+        if self._timeline is not None and self._timeline.has_more:
+            if self._recorded_until() == self._reported_us:
+                return self._taken(self._timeline, family)
+            while self._timeline.has_more:  # moments are missing in the recorded history
+                self._timeline.take()
         cluster = self._guarded(
             self._by_admin(lambda client: self._cluster.read(client, self._is_foreign))
         )
@@ -130,13 +136,16 @@ class RemoteLogSource:
             at_us, self._views(cluster, logs, at_us), logs, cluster.topic_ids,
             Patience(self._node, _MISSED_INTERVALS * cluster.interval_us),
         )  # fmt: skip
-        moments = timeline.advance(batch.records, look, reported_us)
-        self._state.advance(batch.next_offsets)
+        timeline.start(batch.records, batch.next_offsets, look, reported_us)
+        answer = self._taken(timeline, family)
         self._save()
-        notices = self._changed_problems()
-        return answer_of(
-            moments[-1].readings or (), family.cap, notices=tuple(notices), moments=moments
-        )
+        return replace(answer, notices=tuple(self._changed_problems()))
+
+    def _taken(self, timeline: Timeline, family: Family) -> Answer:
+        moments = timeline.take()
+        self._reported_us = moments[-1].at_us
+        readings = moments[-1].readings or ()
+        return answer_of(readings, family.cap, moments=moments, more=timeline.has_more)
 
     def close(self) -> None:
         """Store the state and leave the connection. The source can be used again."""

@@ -5,7 +5,7 @@ of their file. Leaders, log starts and settings are valid as of a read.
 """
 
 import heapq
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from collector.model import Moment, Reading, Series
@@ -16,7 +16,7 @@ from collector.sources.remote_log.state import RemoteState
 _ORPHANS: Final = ("orphanBytes", "orphanSegments")
 _MOST_MOMENTS: Final = 500
 _MOST_SERIES: Final = 100_000
-"""Limits of one read. The rest of its time is unknown then."""
+"""Limits of one answer, so that many changes cost time and not memory."""
 
 
 class Look(NamedTuple):
@@ -69,7 +69,7 @@ class _Gauge:
 
 
 class Timeline:
-    """Applies records to the state, and collects the moments at which a figure changed.
+    """Applies records to the state, and yields the moments at which a figure changed.
 
     Args:
         state: State of the metadata topic.
@@ -83,41 +83,74 @@ class Timeline:
         self._steady: dict[TieredPartition, tuple[int, View]] = {}
         self._orphaned = set[tuple[str, int]]()
         self._look: Look | None = None
+        self._last: tuple[Reading, ...] = ()
+        self._rest: Iterator[Moment] | None = None
 
     @property
     def look(self) -> Look | None:
-        """The last read. None: none yet."""
+        """The last read whose moments were all taken. None: none yet."""
         return self._look
 
-    def advance(
-        self, records: Sequence[Record], look: Look, reported_us: int
-    ) -> tuple[Moment, ...]:
-        """Apply all records until an instant. Return the moments since the last read.
+    @property
+    def has_more(self) -> bool:
+        """Whether the last read has further moments."""
+        return self._rest is not None
+
+    def start(
+        self,
+        records: Sequence[Record],
+        next_offsets: Mapping[int, int],
+        look: Look,
+        reported_us: int,
+    ) -> None:
+        """Start with a new read. ``take`` applies its records.
 
         Args:
             records: Records in the order of each partition of the metadata topic.
+            next_offsets: Next offset of each of these partitions.
             look: This read.
             reported_us: End of the reported history. 0: none.
         """
-        before, moments = self._look, list[Moment]()
+        self._rest = self._moments(records, next_offsets, look, reported_us)
+
+    def take(self) -> tuple[Moment, ...]:
+        """Return the next moments of the read, as many as fit into one answer."""
+        moments, series = list[Moment](), 0
+        while self._rest is not None and len(moments) < _MOST_MOMENTS and series <= _MOST_SERIES:
+            moment = next(self._rest)
+            moments.append(moment)
+            known = {id(one) for one in self._last}
+            self._last = moment.readings or ()
+            new = (one for one in self._last if id(one) not in known)
+            series += sum(len(one.zeros) + len(one.values) for one in new)
+        return tuple(moments)
+
+    def _moments(
+        self,
+        records: Sequence[Record],
+        next_offsets: Mapping[int, int],
+        look: Look,
+        reported_us: int,
+    ) -> Iterator[Moment]:
+        before = self._look
         if before is not None and reported_us == before.at_us <= look.at_us:
             if look.at_us - before.at_us <= self._longest_us:
-                moments = self._between(records, before, look)
+                yield from self._between(records, before, look)
             else:
-                moments = [Moment(reported_us, None)]
+                yield Moment(reported_us, None)
         elif 0 < reported_us < look.at_us:
-            moments = [Moment(reported_us, None)]
+            yield Moment(reported_us, None)
         for record in records:
             self._state.apply(record)  # an applied record has no effect
+        self._state.advance(next_offsets)
         self._judge_all(look)
-        self._look = look
-        return (*moments, Moment(look.at_us, self.readings()))
+        self._look, self._rest = look, None
+        yield Moment(look.at_us, self._readings())
 
-    def readings(self) -> tuple[Reading, ...]:
-        """Return the current readings."""
+    def _readings(self) -> tuple[Reading, ...]:
         return tuple(gauge.reading() for gauge in self._gauges.values())
 
-    def _between(self, records: Iterable[Record], before: Look, look: Look) -> list[Moment]:
+    def _between(self, records: Iterable[Record], before: Look, look: Look) -> Iterator[Moment]:
         steps = _Steps(before, look)
         for record in records:
             steps.add(record)
@@ -126,17 +159,11 @@ class Timeline:
             if remote is not None:
                 for at_us in due(remote, steps.views[partition], look.patience):
                     steps.touch(partition, at_us)
-        moments, series = list[Moment](), 0
         while (step := steps.next()) is not None:
             at_us, applied, touched = step
             changed = self._apply(applied, steps, look.patience.delete_us)
             if self._judge_some(changed | touched, at_us, steps, look):
-                readings = self.readings()
-                series += sum(len(one.zeros) + len(one.values) for one in readings)
-                if len(moments) >= _MOST_MOMENTS or series > _MOST_SERIES:
-                    return [*moments, Moment(at_us, None)]
-                moments.append(Moment(at_us, readings))
-        return moments
+                yield Moment(at_us, self._readings())
 
     def _apply(
         self, records: Iterable[Record], steps: "_Steps", delete_us: int
