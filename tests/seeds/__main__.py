@@ -32,7 +32,7 @@ _OUTSIDE: Final = ("tier_outside", "client_throttle_outside", "share_outside")
 
 
 def failed_tests(nodes: set[str], folder: Path) -> set[str]:
-    """Run tests of other files, and return those that did not pass."""
+    """Run tests, and return the failed ones."""
     results = folder / "results.xml"
     command = [sys.executable, "-m", "pytest", "-q", f"--junitxml={results}", *sorted(nodes)]
     subprocess.run(command, check=False)

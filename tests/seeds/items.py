@@ -1,4 +1,4 @@
-"""What the five KIPs name: 31 metrics, properties, methods and behaviours, and their tests.
+"""The 31 items of the five KIPs: metrics, properties, methods, behaviours, and their tests.
 
 items.yaml declares them. docs/seeds.md is the output of ``.venv/bin/python -m tests.seeds.items``.
 """
@@ -22,11 +22,11 @@ class Item(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     Attributes:
         line: Line of the KIP's text that names it.
-        asks: What the KIP asks for.
-        has: What jmxlake has.
+        asks: Request of the KIP.
+        has: Answer of jmxlake.
         page: Link to a page with more.
         tests: Node ids of tests that fail without it.
-        state: ``elsewhere``: it is part of Kafka, and no tool beside Kafka can have it.
+        state: ``elsewhere``: only Kafka itself can have it.
     """
 
     line: int
