@@ -170,8 +170,7 @@ def test_draft_and_released_names_of_a_proposal_are_metrics_of_their_own() -> No
         ("kafka.topic.remote_copy_lag.segments", ("3.7.0", "3.9.1", "4.1.0", "4.3.1"), ()),
         ("kafka.topic.remote_copy_lag.bytes", ("3.7.0", "4.3.1"), ("3.6.2",)),
         ("kafka.topic.remote_delete_lag.bytes", ("3.9.1", "4.3.1"), ("3.6.2",)),
-        ("kafka.topic.remote_log_size.bytes", ("3.7.0", "4.4.0"), ("3.6.2",)),
-        ("kafka.topic.remote_copy.bytes", (), ("3.7.0", "4.4.0")),
+        ("kafka.topic.remote_log_size.bytes", (), ("3.7.0", "4.3.1")),
     ],
 )
 def test_versions_whose_lag_is_wrong_are_flagged(
