@@ -157,15 +157,9 @@ class QuotaBroker(NamedTuple):
     produce_throttle_ms_p99: Annotated[Known, Means(
         "maximum of the 99th percentile of the throttle time of produce requests, milliseconds",
         Max("kafka.broker.produce.throttle_time.p99"))]  # fmt: skip
-    produce_throttle_ms_ever: Annotated[Known, Means(
-        "longest throttle time of a produce request since the broker started, milliseconds",
-        Max("kafka.broker.produce.throttle_time.max"))]  # fmt: skip
     fetch_throttle_ms_p99: Annotated[Known, Means(
         "maximum of the 99th percentile of the throttle time of consumers' fetch requests, "
         "milliseconds", Max("kafka.broker.fetch_consumer.throttle_time.p99"))]  # fmt: skip
-    fetch_throttle_ms_ever: Annotated[Known, Means(
-        "longest throttle time of a consumer's fetch request since the broker started, "
-        "milliseconds", Max("kafka.broker.fetch_consumer.throttle_time.max"))]  # fmt: skip
 
 
 class Throttling(NamedTuple):
@@ -268,11 +262,7 @@ def _brokers(gold: Gold) -> list[QuotaBroker]:
     """Return brokers and controllers with delayed responses or throttled replication."""
     found = of_sources(QuotaBroker, gold.by_subject(tables.SOURCES))
     # Without a throttle Kafka counts a response to a follower, except its partitions, as sent.
-    # A maximum since the broker started can be older than the period.
-    always = (
-        "source", "exempt_percent_mean", "replication_sent_bytes", "produce_throttle_ms_ever",
-        "fetch_throttle_ms_ever",
-    )  # fmt: skip
+    always = ("source", "exempt_percent_mean", "replication_sent_bytes")
     return [
         one for one in found if any(it for name, it in one._asdict().items() if name not in always)
     ]
