@@ -13,6 +13,7 @@ import pytest
 import yaml
 from deltalake import DeltaTable
 
+from collector import catalogue
 from demo.agents import agent_config, script
 from demo.clients import fill
 from demo.cluster import Cluster
@@ -52,8 +53,7 @@ class Agent:
         self._path = folder / "agent.yaml"
         settings = agent_config(cluster, cluster.nodes[1], self.lake, folder)
         settings["spool"] = {"path": str(folder / "spool.db")}
-        settings["families"] = {name: {"enabled": False} for name in settings["families"]}
-        settings["families"] |= {name: {"enabled": False} for name in ("remote_reads", "topology")}
+        settings["families"] = {one.name: {"enabled": False} for one in catalogue.load().families}
         settings["families"]["remote_log"] = {"interval": "2s"}
         settings["remote_log"] = {"log_dirs": [str(cluster.nodes[1].plan.log_dir)]}
         self._path.write_text(yaml.safe_dump(settings))
