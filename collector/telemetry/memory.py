@@ -58,7 +58,7 @@ def trim() -> None:
 
 
 def anonymous_bytes() -> int:
-    """Return the process's anonymous memory (``RssAnon`` of /proc/self/status).
+    """Return the process's anonymous memory (``RssAnon``, from /proc/self/statm).
 
     The kernel cannot reclaim it, unlike the pages of library files.
     """
