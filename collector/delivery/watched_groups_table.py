@@ -95,7 +95,7 @@ class WatchedGroupsTable:
 
     def _without_table(self) -> Owners:
         if self._watched.owners.rules:
-            why = "the table had rows and no longer exists; check that its disk is mounted"
+            why = "the table is missing but had rows; check that its disk is mounted"
             raise LakeError(f"{self._where}: {why}, or create the table again without rows")
         return Owners()
 
