@@ -95,8 +95,8 @@ class WatchedGroupsTable:
 
     def _without_table(self) -> Owners:
         if self._watched.owners.rules:
-            why = "the table is missing, although it had rows; check that its disk is mounted"
-            raise LakeError(f"{self._where}: {why}, or create it again and delete all its rows")
+            why = "the table is missing but had rows; check that its disk is mounted"
+            raise LakeError(f"{self._where}: {why}, or create the table again without rows")
         return Owners()
 
     def _rows(self, delta: DeltaTable) -> list[Row]:
@@ -115,7 +115,7 @@ class WatchedGroupsTable:
         features = set(protocol.reader_features or ()) - _HARMLESS
         if protocol.min_reader_version == 2 or features:
             named = ", ".join(sorted(features)) or "column mapping"
-            raise LakeSchemaError(f"{self._where}: agents do not read {named}; {_CREATE}")
+            raise LakeSchemaError(f"{self._where}: agents do not support {named}; {_CREATE}")
         actions = delta.get_add_actions()
         try:
             paths.check_table(delta.table_uri, actions.column("path").to_pylist())

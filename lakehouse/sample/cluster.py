@@ -209,7 +209,7 @@ METRICS: Final = {
         (metrics.COPY_LAG, COPY_LAG_SEGMENTS, metrics.DELETE_LAG, DELETE_LAG_SEGMENTS),
         Metric("tiered", _WRONG),
     ),
-    REMOTE_SIZE: Metric("tiered", (FLAG_KNOWN_WRONG,)),
+    REMOTE_SIZE: Metric("tiered"),
     **dict.fromkeys((*COPIES, *REMOTE), Metric("tiered", is_counter=True)),
     REMOTE_READS: Metric("remote_reads", is_counter=True),
     REMOTE_IDLE: Metric("remote_reads"),

@@ -186,7 +186,7 @@ def test_table_that_is_not_usable_is_one_line(lake: Path, spool: Spool) -> None:
         table.read()
     shutil.rmtree(place)
     DeltaTable.create(str(place), SCHEMA, configuration={"delta.enableDeletionVectors": "true"})
-    with pytest.raises(LakeSchemaError, match="do not read deletionVectors"):
+    with pytest.raises(LakeSchemaError, match="do not support deletionVectors"):
         table.read()
     shutil.rmtree(place)
     run(lake)

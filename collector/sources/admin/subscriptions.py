@@ -29,7 +29,7 @@ _DEFAULT_INTERVAL_MS: Final = 300_000
 _ADMIN: Final = "org.apache.kafka.clients.admin"
 _RESOURCE: Final = "org.apache.kafka.common.config.ConfigResource"
 _NOT_ALLOWED: Final = "permission denied; grant the agent's principal AlterConfigs on the cluster"
-_TOO_OLD: Final = "client metrics require Kafka 3.7 or later; use admin.libs of such a version"
+_TOO_OLD: Final = "client metrics require Kafka 3.7 or later; set admin.libs to newer jars"
 
 
 class Subscription(NamedTuple):

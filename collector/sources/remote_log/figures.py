@@ -91,7 +91,7 @@ def figures(
 
 
 def orphans(remote: PartitionSegments) -> dict[str, float]:
-    """Return the figures of a partition whose topic does not exist any longer."""
+    """Return the figures of a partition whose topic no longer exists."""
     return {
         "orphanBytes": float(sum(one.size for one in remote.segments.values())),
         "orphanSegments": float(len(remote.segments)),

@@ -192,7 +192,7 @@ class RemoteLogSource:
         while True:
             batch = self._batch()
             if self._state.count > MOST_SEGMENTS:
-                why = f"{TOPIC} has more than {MOST_SEGMENTS:,} segments of its brokers"
+                why = f"{TOPIC} has more than {MOST_SEGMENTS:,} segments for this agent"
                 raise SourceError(f"{self._connection.where}: {why}; remove section remote_log")
             if self._at_us() or all(log.is_read for log in self._state.logs.values()):
                 return batch
@@ -206,7 +206,7 @@ class RemoteLogSource:
                 raise SourceTimeoutError(f"{self._connection.where}: {why}")
 
     def _batch(self) -> Batch:
-        """Read new records, and note how far each part of the topic was read."""
+        """Read new records, and note how far each partition of the topic was read."""
         offsets = {number: log.next_offset for number, log in self._state.logs.items()}
         if not offsets:
             return Batch(self._clock.wall_us(), (), {}, {}, {})

@@ -132,7 +132,7 @@ class RemoteState:
             log: Its number.
             first_offset: First offset that exists. If it is above 0, older segments are unknown.
         """
-        why = f"it starts at offset {first_offset}, so older segments are unknown"
+        why = f"the partition starts at offset {first_offset}, so older segments are unknown"
         why = why if first_offset else ""
         self.logs[log] = MetadataPartition(first_offset, unknown=why)
 

@@ -238,7 +238,7 @@ class Timeline:
 def orphaned(
     state: RemoteState, topic_ids: Collection[str] | None
 ) -> list[tuple[int, TieredPartition]]:
-    """Return partitions of topics that do not exist any longer, with their logs."""
+    """Return partitions of topics that no longer exist, with their logs."""
     if topic_ids is None:
         return []
     return [found for found in state.partitions() if found[1].topic_id not in topic_ids]

@@ -82,7 +82,7 @@ _KINDS: Final = {
     ),
     "remote_log_unknown": _Kind(
         "unread",
-        "its agent failed or resumed to read remote segments {often}, last at {at}",
+        "remote segments became unknown or known {often}, last at {at}",
         "see the reason in bronze/events, and docs/remote-log.md",
         "warning",
     ),

@@ -164,13 +164,13 @@ class RemoteReadCounts(NamedTuple):
         "time of all index requests, including concurrent requests, nanoseconds",
         Increase(f"{_INDEX}.request_time"))]  # fmt: skip
     index_requests: Annotated[Known, Means(
-        "requests of our plugin to the plugin that it wraps",
+        "requests of the broker plugin to the wrapped plugin",
         Increase(f"{_INDEX}.requests"))]  # fmt: skip
     object_fetches: Annotated[Known, Means(
-        "indexes that Aiven's plugin requested from our storage backend",
+        "indexes that Aiven's plugin requested from jmxlake's storage backend",
         Increase(f"{_OBJECT}.fetches"))]  # fmt: skip
     object_requests: Annotated[Known, Means(
-        "requests of our storage backend to the store",
+        "requests of jmxlake's storage backend to the store",
         Increase(f"{_OBJECT}.requests"))]  # fmt: skip
 
 
@@ -196,7 +196,7 @@ class Cost(NamedTuple):
     saved: Annotated[Bounds, Means("round trips that this saves")] = Bounds()
     saved_seconds: Annotated[Bounds, Means("wait that this saves, seconds")] = Bounds()
     requests: Annotated[Bounds, Means(
-        "requests to the store, which it charges for")] = Bounds()  # fmt: skip
+        "requests that the store charges for")] = Bounds()  # fmt: skip
     requests_saved: Annotated[Bounds, Means(
         "requests that one request for all indexes of a segment saves; 0 if the plugin fetches "
         "them concurrently")] = Bounds()  # fmt: skip

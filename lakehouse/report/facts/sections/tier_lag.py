@@ -121,18 +121,20 @@ class LaggingPartition(NamedTuple):
         "maximum number of offsets in closed segments that wait for upload",
         Max(f"{_WAITING}.records"))]  # fmt: skip
     waiting_bytes_max: Annotated[Known, Means(
-        "maximum size of these segments, bytes", Max(f"{_WAITING}.bytes"))]  # fmt: skip
+        "maximum size of closed segments that wait for upload, bytes",
+        Max(f"{_WAITING}.bytes"))]  # fmt: skip
     held_back_bytes_max: Annotated[Known, Means(
         "maximum size of closed segments that the topic holds back on purpose (KIP-1241), bytes",
         Max("kafka.partition.upload_held_back.bytes"))]  # fmt: skip
     upload_seconds_max: Annotated[Known, Means(
-        "longest time that one upload was running, seconds",
+        "longest duration of a running upload, seconds",
         Max("kafka.partition.upload_running.seconds"))]  # fmt: skip
     deletable_records_max: Annotated[Known, Means(
         "maximum number of offsets in remote segments that wait for deletion",
         Max(f"{_DELETABLE}.records"))]  # fmt: skip
     deletable_bytes_max: Annotated[Known, Means(
-        "maximum size of these segments, bytes", Max(f"{_DELETABLE}.bytes"))]  # fmt: skip
+        "maximum size of remote segments that wait for deletion, bytes",
+        Max(f"{_DELETABLE}.bytes"))]  # fmt: skip
     deletions_failed_max: Annotated[Known, Means(
         "maximum number of remote segments whose deletion did not finish",
         Max("kafka.partition.delete_failed.segments"))]  # fmt: skip
@@ -144,14 +146,16 @@ class LaggingPartition(NamedTuple):
 
 
 class OrphanedPartition(NamedTuple):
-    """Remote segments of a partition whose topic does not exist any longer."""
+    """Remote segments of a partition whose topic no longer exists."""
 
     topic: Annotated[str, TOPIC]
     partition: Annotated[int, PARTITION]
     bytes_max: Annotated[Known, Means(
-        "maximum size of these segments, bytes", Max(f"{_ORPHANS}.bytes"))]  # fmt: skip
+        "maximum size of the partition's remote segments, bytes",
+        Max(f"{_ORPHANS}.bytes"))]  # fmt: skip
     segments_max: Annotated[Known, Means(
-        "maximum number of these segments", Max(f"{_ORPHANS}.segments"))]  # fmt: skip
+        "maximum number of the partition's remote segments",
+        Max(f"{_ORPHANS}.segments"))]  # fmt: skip
 
 
 class HeldTopic(NamedTuple):

@@ -5,13 +5,13 @@ import org.apache.kafka.server.telemetry.ClientTelemetry;
 import org.apache.kafka.server.telemetry.ClientTelemetryReceiver;
 
 /**
- * The interface of Kafka 3.7 to 4.x, deprecated since 4.2. It does not tell the push interval.
+ * The interface of Kafka 3.7 to 4.x, deprecated since 4.2. It does not provide the push interval.
  *
- * <p>README.md says what the beans show.
+ * <p>README.md describes the MBeans.
  */
 @SuppressWarnings("removal")
 public final class ClientThrottle extends ThrottleReporter implements ClientTelemetry {
-    /** Kafka makes it by this constructor. */
+    /** Constructor for Kafka. */
     public ClientThrottle() {
     }
 

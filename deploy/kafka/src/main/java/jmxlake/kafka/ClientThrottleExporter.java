@@ -4,9 +4,9 @@ import org.apache.kafka.server.telemetry.ClientTelemetryExporter;
 import org.apache.kafka.server.telemetry.ClientTelemetryExporterProvider;
 
 /**
- * The interface of Kafka 4.2 and later, which tells the push interval of each client.
+ * The interface of Kafka 4.2 and later, which provides the push interval of each client.
  *
- * <p>An earlier Kafka cannot load this class, and no other class names it.
+ * <p>Earlier versions of Kafka cannot load this class, so other classes do not refer to it.
  */
 public final class ClientThrottleExporter extends ThrottleReporter implements ClientTelemetryExporterProvider {
     @Override

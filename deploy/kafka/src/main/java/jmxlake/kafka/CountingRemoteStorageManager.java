@@ -20,9 +20,9 @@ import org.apache.kafka.server.log.remote.storage.RemoteStorageException;
 import org.apache.kafka.server.log.remote.storage.RemoteStorageManager;
 
 /**
- * Counts what a broker's fetches of indexes cost, and otherwise is the plugin that it wraps.
+ * Wraps a plugin, forwards all calls, and counts the index requests of the broker.
  *
- * <p>Settings that are not its own reach the plugin as they are. README.md has what the beans say.
+ * <p>Other settings are forwarded to the plugin unchanged. README.md describes the MBeans.
  */
 public final class CountingRemoteStorageManager implements RemoteStorageManager {
     private static final String PLUGIN = "wrapped.class.name";
@@ -31,8 +31,8 @@ public final class CountingRemoteStorageManager implements RemoteStorageManager 
     private static final ConfigDef SETTINGS = new ConfigDef()
             .define(PLUGIN, Type.CLASS, Importance.HIGH, "The plugin's class.")
             .define(AT_ONCE, Type.STRING, "false", CaseInsensitiveValidString.in("false", "true", "sets", "all"),
-                    Importance.LOW, "An experiment, see KIP-1002: fetch several indexes of a segment at once.")
-            .define(BYTES, Type.LONG, 64L << 20, Range.atLeast(1), Importance.LOW, "The most memory for it.");
+                    Importance.LOW, "Experimental (KIP-1002): fetch several indexes of a segment at once.")
+            .define(BYTES, Type.LONG, 64L << 20, Range.atLeast(1), Importance.LOW, "Maximum memory (bytes).");
 
     private RemoteStorageManager plugin;
     private IndexFetches fetches;

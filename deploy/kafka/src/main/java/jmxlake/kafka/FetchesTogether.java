@@ -19,10 +19,10 @@ import org.apache.kafka.server.log.remote.storage.RemoteStorageException;
 import org.apache.kafka.server.log.remote.storage.RemoteStorageManager.IndexType;
 
 /**
- * The first request of a set fetches all of its indexes with one call of the plugin.
+ * Fetches all indexes of a set with one call of the plugin, at the first request of the set.
  *
- * <p>The others are in memory until the broker requests them, once. Memory has a bound; the oldest index gives
- * way. An index that is not in memory, because it did not fit or its stream failed, is requested on its own.
+ * <p>The other indexes stay in memory until the broker requests them, once. Memory is limited; a new index
+ * replaces the oldest one. An index that did not fit, or whose stream failed, is requested separately.
  */
 final class FetchesTogether implements FetchWay {
     private static final int PIECE = 16_384; // the unit of memory, and the least that an index counts
@@ -128,7 +128,7 @@ final class FetchesTogether implements FetchWay {
                 }
             }
         } catch (IOException | RuntimeException error) {
-            kept.pieces.clear(); // it is counted; the broker gets it if the next request fails as well
+            kept.pieces.clear(); // the error is counted; the broker gets it if the next request fails as well
         }
         synchronized (this) {
             release(kept);

@@ -16,12 +16,12 @@ import org.apache.kafka.server.log.remote.storage.RemoteStorageManager.IndexType
 
 /** Requests to a plugin for indexes, counted by the type of index. Errors pass unchanged. */
 final class IndexFetches {
-    /** What a broker asks for one after another, in its order: to read a segment; to rebuild a replica. */
+    /** Indexes that a broker requests in sequence: to read a segment; to rebuild a replica. */
     static final List<List<IndexType>> SETS = List.of(
             List.of(IndexType.OFFSET, IndexType.TIMESTAMP, IndexType.TRANSACTION),
             List.of(IndexType.LEADER_EPOCH, IndexType.PRODUCER_SNAPSHOT));
 
-    /** What brings an index. */
+    /** A request for an index. */
     interface Fetch {
         InputStream index() throws RemoteStorageException;
     }
@@ -60,7 +60,7 @@ final class IndexFetches {
      * One request to the plugin for several indexes, counted for the type that the broker waits for.
      *
      * @return a stream per index that exists
-     * @throws RemoteStorageException as the plugin threw it, or because its answer has something else than streams
+     * @throws RemoteStorageException of the plugin, or because the plugin returned something else than streams
      */
     Map<IndexType, InputStream> request(
             IndexesByShape shape, RemoteLogSegmentMetadata segment, IndexType type, Set<IndexType> types)

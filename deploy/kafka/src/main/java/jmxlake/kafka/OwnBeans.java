@@ -8,14 +8,14 @@ import javax.management.ObjectName;
 import javax.management.StandardMBean;
 import org.apache.kafka.common.KafkaException;
 
-/** Beans of this plugin. */
+/** Registration of this plugin's MBeans. */
 final class OwnBeans {
     static final MBeanServer SERVER = ManagementFactory.getPlatformMBeanServer();
 
     private OwnBeans() {
     }
 
-    /** Register a bean and return its name; an earlier bean of that name gives way. */
+    /** Register an MBean and return its name. It replaces an MBean with the same name. */
     static <T> ObjectName register(T bean, Class<T> seenAs, String properties) {
         try {
             ObjectName name = new ObjectName("jmxlake.kafka:" + properties);
@@ -23,7 +23,7 @@ final class OwnBeans {
             SERVER.registerMBean(new StandardMBean(bean, seenAs), name);
             return name;
         } catch (JMException error) {
-            throw new KafkaException("The bean " + properties + " cannot be registered", error);
+            throw new KafkaException("Cannot register MBean " + properties, error);
         }
     }
 
@@ -35,7 +35,7 @@ final class OwnBeans {
         } catch (InstanceNotFoundException gone) {
             // another thread was faster
         } catch (JMException error) {
-            throw new KafkaException("The bean " + name + " cannot be removed", error);
+            throw new KafkaException("Cannot remove MBean " + name, error);
         }
     }
 }

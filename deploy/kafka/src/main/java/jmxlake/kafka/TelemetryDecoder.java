@@ -8,8 +8,8 @@ import java.util.Map;
 /**
  * Decoder of the throttle times in a payload of OTLP metrics, in protobuf's wire format.
  *
- * <p>Kafka's own classes for OTLP are internal and move between releases. A payload is hostile: the time is
- * proportional to its length, the depth is fixed, and nothing is kept of other metrics.
+ * <p>Kafka's own classes for OTLP are internal and change between releases. A payload is untrusted: the time is
+ * proportional to its length, the depth is fixed, and other metrics are skipped.
  *
  * <p>Fields: https://github.com/open-telemetry/opentelemetry-proto, metrics/v1/metrics.proto.
  */
@@ -17,7 +17,7 @@ final class TelemetryDecoder {
     /** Longest payload. Kafka's own limit, telemetry.max.bytes, is 1 MiB before decompression. */
     static final int MOST_BYTES = 8 << 20;
 
-    /** A payload that is not what the specification says. */
+    /** A payload that violates the specification. */
     static final class MalformedException extends Exception {
         private static final long serialVersionUID = 1L;
 
@@ -51,7 +51,7 @@ final class TelemetryDecoder {
     /** Return the throttle times of a payload (ms). A time that its client does not know, NaN, is left out. */
     static Map<Throttle, Double> decode(ByteBuffer payload) throws MalformedException {
         if (payload.remaining() > MOST_BYTES) {
-            throw new MalformedException("longer than " + MOST_BYTES + " bytes");
+            throw new MalformedException("the payload is longer than " + MOST_BYTES + " bytes");
         }
         TelemetryDecoder decoder = new TelemetryDecoder(payload);
         decoder.readMessages(0, decoder.data.limit());
@@ -149,7 +149,7 @@ final class TelemetryDecoder {
     private int tag(int end) throws MalformedException {
         long tag = varint(end);
         if (tag >>> 32 != 0 || tag >>> 3 == 0) {
-            throw new MalformedException("a field's number is not valid");
+            throw new MalformedException("a field number is invalid");
         }
         return (int) tag;
     }
@@ -204,7 +204,7 @@ final class TelemetryDecoder {
 
     private void check(long length, int end) throws MalformedException {
         if (length < 0 || length > end - data.position()) {
-            throw new MalformedException("it is truncated");
+            throw new MalformedException("the payload is truncated");
         }
     }
 }

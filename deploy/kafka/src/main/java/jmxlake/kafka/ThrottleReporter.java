@@ -25,9 +25,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Beans of the throttle times that clients measure themselves and push to this broker (KIP-714, KIP-13).
+ * MBeans of the throttle times that clients measure themselves and push to this broker (KIP-714, KIP-13).
  *
- * <p>Kafka calls it in the threads of requests. It never throws there, and logs nothing of a push.
+ * <p>Kafka calls it in request threads. It does not throw exceptions there and does not log pushes.
  */
 abstract class ThrottleReporter implements MetricsReporter {
     /** A counter since the broker started. */
@@ -35,14 +35,14 @@ abstract class ThrottleReporter implements MetricsReporter {
         long getCount();
     }
 
-    /** A figure of now. */
+    /** A current value. */
     public interface Gauge {
         int getValue();
     }
 
     /** Intervals after which a value of a client that no longer pushes is unknown. */
     static final int INTERVALS = 3;
-    /** Longest user or client id. The lake has no longer names. */
+    /** Longest user or client ID, as in the lake. */
     static final int LONGEST_NAME = 1024;
 
     private static final Logger LOG = LoggerFactory.getLogger(ThrottleReporter.class);
@@ -50,9 +50,9 @@ abstract class ThrottleReporter implements MetricsReporter {
     private static final String KEEP = "jmxlake.telemetry.keep.ms";
     private static final ConfigDef SETTINGS = new ConfigDef()
             .define(INTERVAL, Type.LONG, 30_000L, Range.atLeast(1), Importance.LOW,
-                    "Push interval of clients, where Kafka does not tell it.")
+                    "Push interval of clients, if Kafka does not provide it.")
             .define(KEEP, Type.LONG, 60_000L, Range.atLeast(1), Importance.MEDIUM,
-                    "Lifetime of the values of a client that has ended.");
+                    "Lifetime of the last values of a client that has stopped.");
     // Clients of the broker's own manager of remote log metadata.
     private static final String OF_BROKERS = "__remote_log_metadata_client";
     private static final long CHECK_SECONDS = 15;
@@ -82,12 +82,12 @@ abstract class ThrottleReporter implements MetricsReporter {
         keepMs = (long) own.get(KEEP);
     }
 
-    /** Push interval that applies if Kafka does not tell it (ms). */
+    /** Push interval that applies if Kafka does not provide it (ms). */
     final long intervalMs() {
         return intervalMs;
     }
 
-    /** Register the beans. A broker calls it, a controller does not. */
+    /** Register the MBeans. A broker calls it, a controller does not. */
     final synchronized void start() {
         if (thread != null) {
             return;
@@ -107,7 +107,7 @@ abstract class ThrottleReporter implements MetricsReporter {
         thread.schedule(this::checkDefaultReporter, CHECK_SECONDS, TimeUnit.SECONDS);
     }
 
-    /** Take a push; count it as refused if it is not as specified. */
+    /** Record a push, or count it as refused if it is invalid. */
     final void receive(AuthorizableRequestContext context, ClientTelemetryPayload payload, long pushIntervalMs) {
         pushes.increment();
         try {
@@ -132,12 +132,12 @@ abstract class ThrottleReporter implements MetricsReporter {
         }
     }
 
-    /** Remove what is too old to be known. */
+    /** Remove expired values. */
     final void expire() {
         try {
             clients.expire();
         } catch (RuntimeException error) { // an exception would end the schedule
-            LOG.warn("Beans of clients that no longer push cannot be removed", error);
+            LOG.warn("Cannot remove MBeans of clients that no longer push", error);
         }
     }
 
@@ -164,19 +164,19 @@ abstract class ThrottleReporter implements MetricsReporter {
     public final void metricRemoval(KafkaMetric metric) {
     }
 
-    /** Return True if the broker's metrics have beans, as the default reporter registers them. */
+    /** Return true if the default reporter has registered MBeans of the broker's metrics. */
     static boolean hasDefaultReporter() {
         try {
             return OwnBeans.SERVER.queryMBeans(new ObjectName("kafka.server:*"), null).stream()
                     .anyMatch(bean -> bean.getClassName().startsWith(JmxReporter.class.getName()));
         } catch (JMException error) {
-            throw new KafkaException("The broker's beans cannot be listed", error);
+            throw new KafkaException("Cannot list the broker's MBeans", error);
         }
     }
 
     private void checkDefaultReporter() {
         if (!hasDefaultReporter()) {
-            LOG.error("metric.reporters does not contain {}: the MBeans of quotas and of all other metrics of this"
+            LOG.error("metric.reporters does not contain {}: the MBeans of quotas and of other metrics of this"
                     + " broker are missing. Set metric.reporters={},{}", JmxReporter.class.getName(),
                     JmxReporter.class.getName(), getClass().getName());
         }

@@ -14,12 +14,12 @@ import org.apache.kafka.common.Uuid;
  * <p>Its owner, {@link ThrottledClients}, is its lock.
  */
 final class ThrottledClient {
-    /** What is seen of a throttle time. */
+    /** The MBean of a throttle time. */
     public interface Bean {
         /** Highest throttle time of the instances (ms). NaN: unknown. */
         double getValue();
 
-        /** Time since the push that brought it (ms). -1: unknown. */
+        /** Time since the push of this value (ms). -1: unknown. */
         long getAgeMs();
 
         /** Number of instances with a known throttle time. */
@@ -75,7 +75,7 @@ final class ThrottledClient {
     private final Map<Uuid, Push> pushes = new LinkedHashMap<>(); // the oldest push first
     private final Map<Throttle, ObjectName> beans = new EnumMap<>(Throttle.class);
 
-    /** Properties are those of an object name that tell it from other clients. */
+    /** Properties are the client's part of an object name. */
     ThrottledClient(String properties, Object lock, LongSupplier clockMs) {
         this.properties = properties;
         this.lock = lock;
@@ -107,7 +107,7 @@ final class ThrottledClient {
         oldest.remove();
     }
 
-    /** Drop what is too old to be known, and beans without a known value. */
+    /** Remove expired values, and MBeans without a known value. */
     void expire() {
         pushes.values().removeIf(push -> push.untilMs <= clockMs.getAsLong());
         beans.entrySet().removeIf(bean -> {

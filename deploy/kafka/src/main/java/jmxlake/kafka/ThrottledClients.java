@@ -9,8 +9,8 @@ import javax.management.ObjectName;
 import org.apache.kafka.common.Uuid;
 
 /**
- * Clients that pushed throttle times to this broker. Their number is bounded, because a client chooses its id: the
- * client that has not pushed for the longest time gives way.
+ * Clients that pushed throttle times to this broker. Their number is limited, because clients choose their IDs: the
+ * client with the oldest push is evicted.
  */
 final class ThrottledClients {
     static final int MOST_BEANS = 1_000;
@@ -22,7 +22,7 @@ final class ThrottledClients {
     private int instances;
     private boolean closed;
 
-    /** The clock is steady. */
+    /** The clock is monotonic. */
     ThrottledClients(LongSupplier clockMs) {
         this.clockMs = clockMs;
     }
@@ -31,7 +31,7 @@ final class ThrottledClients {
         return clients.size();
     }
 
-    /** Record a push of at least one throttle time; return the number of clients that gave way. */
+    /** Record a push of at least one throttle time; return the number of evicted clients. */
     synchronized int pushed(
             String user, String clientId, Uuid instance, Map<Throttle, Double> times, long lastsMs) {
         if (closed) {
@@ -50,7 +50,7 @@ final class ThrottledClients {
         return new ThrottledClient(names, this, clockMs);
     }
 
-    /** Remove values that are too old to be known. */
+    /** Remove expired values. */
     synchronized void expire() {
         for (ThrottledClient client : clients.values()) {
             changed(client, client::expire);

@@ -11,10 +11,10 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * Objects with the indexes of a segment, in memory until each of their ranges was taken once.
+ * Objects with the indexes of a segment, in memory until each of their ranges was requested once.
  *
- * <p>All objects, including those that are being read, are within a bound; the oldest object gives way. A range
- * that is taken again means that the plugin lost it: the object is dropped, and read again.
+ * <p>The memory limit includes objects that are being read. A new object replaces the oldest object. If a range is
+ * requested again, the plugin no longer has it: the object is dropped and read again.
  */
 final class IndexObjects {
     private static final int PIECE = 16_384; // the unit of memory, and the least that an object counts
@@ -41,7 +41,7 @@ final class IndexObjects {
         this.bound = bound;
     }
 
-    /** Return False if the object was larger than the memory: reading it again would be in vain. */
+    /** Return false if the object was larger than the memory, so that it is not read again. */
     synchronized boolean reads(String key) {
         Held one = held.get(key);
         return one == null || !one.tooLarge;

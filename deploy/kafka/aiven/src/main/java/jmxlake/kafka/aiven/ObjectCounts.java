@@ -8,7 +8,7 @@ import javax.management.ObjectName;
 import javax.management.StandardMBean;
 import org.apache.kafka.common.KafkaException;
 
-/** The counters of all backends of a broker; the plugin makes more than one. README.md has their names. */
+/** The counters of all backends of a broker; the plugin creates several. README.md has their names. */
 final class ObjectCounts {
     /** The attribute of a counter's MBean. */
     public interface Bean {
@@ -23,7 +23,7 @@ final class ObjectCounts {
     private ObjectCounts() {
     }
 
-    /** Return the counters. The first call registers them; those of an earlier plugin of this JVM give way. */
+    /** Return the counters. The first call registers them and replaces the counters of an earlier plugin. */
     static synchronized ObjectCounts registered() {
         if (registered == null) {
             ObjectCounts counts = new ObjectCounts();
@@ -53,7 +53,7 @@ final class ObjectCounts {
             }
             beans.registerMBean(new StandardMBean((Bean) count::sum, Bean.class), bean);
         } catch (JMException error) {
-            throw new KafkaException("The MBeans of index objects cannot be registered", error);
+            throw new KafkaException("Cannot register the MBeans of index objects", error);
         }
     }
 }

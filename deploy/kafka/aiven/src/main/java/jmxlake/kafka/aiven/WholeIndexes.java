@@ -21,7 +21,7 @@ import org.apache.kafka.common.utils.Utils;
  * A storage backend for Aiven's plugin that fetches all indexes of a segment with one request.
  *
  * <p>The plugin stores them in one object and requests each as a range. The first range fetches the object; the
- * others come from memory. Everything else is the wrapped backend's. README.md has the settings and MBeans.
+ * other ranges come from memory. All other calls go to the wrapped backend. README.md has the settings and MBeans.
  */
 public final class WholeIndexes implements StorageBackend, Closeable {
     private static final String STORE = "jmxlake.wrapped.class.name";
@@ -29,7 +29,7 @@ public final class WholeIndexes implements StorageBackend, Closeable {
     private static final String SUFFIX = ".indexes"; // of the keys of the plugin's objects with indexes
     private static final ConfigDef SETTINGS = new ConfigDef()
             .define(STORE, Type.CLASS, Importance.HIGH, "Class of the wrapped storage backend.")
-            .define(BYTES, Type.LONG, 64L << 20, Range.atLeast(1), Importance.LOW, "The most memory for indexes.");
+            .define(BYTES, Type.LONG, 64L << 20, Range.atLeast(1), Importance.LOW, "Maximum memory (bytes).");
 
     private StorageBackend store;
     private IndexObjects objects;
