@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from typing import TYPE_CHECKING
 
 import click
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
     from lakehouse.tables import Table
 
 SECTIONS = dict(configuration.sections_of(Config))
-METRICS = [metric for family in load().families for metric in family.metrics]
 
 
 def parts(page: str, level: str) -> dict[str, str]:
@@ -106,10 +104,12 @@ def test_the_variable_of_a_setting_is_one_that_the_agent_knows() -> None:
 
 
 def test_every_metric_is_told_once_with_where_it_stands() -> None:
-    told = parts(metrics.text(), "###")
-    assert Counter(told.keys()) == Counter(metric.name for metric in METRICS)
-    for metric in METRICS:
-        text = told[metric.name]
+    families = parts(metrics.text(), "##")
+    told = {name: parts(text, "###") for name, text in families.items()}
+    wanted = {family.name: [one.name for one in family.metrics] for family in load().families}
+    assert {name: list(texts) for name, texts in told.items()} == wanted
+    for family, metric in [(one.name, metric) for one in load().families for metric in one.metrics]:
+        text = told[family][metric.name]
         assert f"unit `{metric.unit}`" in text
         assert all(f"`{place}`" in text for place in metric.patterns or (metric.call,))
         for fact in (metric.kip, metric.first, metric.last):
