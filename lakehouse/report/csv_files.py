@@ -227,7 +227,7 @@ _DECLARED: Final = (
          "tier_lag.partitions"),
     File("tier_lag_orphans", "partition of a deleted topic with segments in remote storage",
          "tier_lag.orphans"),
-    File("tier_lag_held_topics", "topic that holds uploads back on purpose",
+    File("tier_lag_held_topics", "topic with delayed uploads",
          "tier_lag.held_topics"),
     File("consumer_lag", "group and topic in which it lagged", "consumer_lag.groups"),
     File("consumer_lag_partitions", "group and partition with more than 10,000 unread records",

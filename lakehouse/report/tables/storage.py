@@ -208,7 +208,7 @@ ORPHANS: Final = TableSpec(
 
 HELD: Final = TableSpec(
     rows=Rows(HeldTopic, "tier_lag.held_topics"),
-    caption="Topics that hold uploads back on purpose",
+    caption="Topics with delayed uploads",
     noun="topic",
     columns=(
         Column("Topic", name("topic")),

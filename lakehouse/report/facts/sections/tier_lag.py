@@ -124,7 +124,7 @@ class LaggingPartition(NamedTuple):
         "maximum size of closed segments that wait for upload, bytes",
         Max(f"{_WAITING}.bytes"))]  # fmt: skip
     held_back_bytes_max: Annotated[Known, Means(
-        "maximum size of closed segments that the topic holds back on purpose (KIP-1241), bytes",
+        "maximum size of delayed uploads (KIP-1241), bytes",
         Max("kafka.partition.upload_held_back.bytes"))]  # fmt: skip
     upload_seconds_max: Annotated[Known, Means(
         "longest duration of a running upload, seconds",
@@ -207,7 +207,7 @@ class TierLag(NamedTuple):
         "partitions with records that are not in remote storage, most records first")]  # fmt: skip
     partitions_omitted: Annotated[int, Means("number of further such partitions")]
     held_topics: Annotated[list[HeldTopic], Means(
-        "topics that hold uploads back on purpose; a lag above 0 is not known")]  # fmt: skip
+        "topics with delayed uploads; a lag above 0 is not known")]  # fmt: skip
     orphans: Annotated[list[OrphanedPartition], Means(
         "partitions of deleted topics with segments in remote storage, "
         "most bytes first")]  # fmt: skip
