@@ -35,7 +35,7 @@ README = (ROOT / "README.md").read_text("utf-8")
 QUICKSTART = (ROOT / "docs" / "quickstart.md").read_text("utf-8")
 TOOLS = {
     "kafka-topics.sh": "org.apache.kafka.tools.TopicCommand",
-    "kafka-configs.sh": "kafka.admin.ConfigCommand",
+    "kafka-configs.sh": "org.apache.kafka.tools.ConfigCommand",
     "kafka-producer-perf-test.sh": "org.apache.kafka.tools.ProducerPerformance",
 }
 """Main classes of Kafka's scripts; Maven has the classes and not the scripts."""
