@@ -26,21 +26,3 @@ displayHTML(notebook.question("throttling"))
 # MAGIC FROM clients
 # MAGIC WHERE metric LIKE 'kafka.client.%.throttle_time' AND affected_high_us > 0
 # MAGIC ORDER BY affected_high_us DESC, user_name, client_id, hour
-
-# COMMAND ----------
-
-# MAGIC %md
-# MAGIC Throttle times that clients measured themselves, mean and maximum (families `client`,
-# MAGIC `client_telemetry` and `client_statistics`). A client without a row was not throttled or not
-# MAGIC observed.
-
-# COMMAND ----------
-
-# MAGIC %sql
-# MAGIC SELECT user_name, client_id, metric, hour, affected_us / 6e7 AS minutes,
-# MAGIC        value_max AS worst_ms
-# MAGIC FROM clients
-# MAGIC WHERE affected_high_us > 0 AND (metric LIKE 'kafka.producer.produce_throttle_time.%'
-# MAGIC     OR metric LIKE 'kafka.consumer.fetch_throttle_time.%'
-# MAGIC     OR metric LIKE 'kafka.librdkafka.throttle_time.%')
-# MAGIC ORDER BY affected_high_us DESC, user_name, client_id, metric, hour

@@ -4,7 +4,6 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from functools import cache
-from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -161,15 +160,23 @@ def _check_pattern(where: str, pattern: str, metric: Metric) -> None:
 
 
 def _refuse_doubles(families: Mapping[str, Family]) -> None:
-    """Raise ConfigError if a source can have a metric of two families."""
-    owner: dict[tuple[str, str], str] = {}
+    """Raise ConfigError if families share a name that they may not share."""
+    owners: defaultdict[str, list[tuple[Family, Metric]]] = defaultdict(list)
     for family in families.values():
-        for name in dict.fromkeys(chain.from_iterable(map(_names, family.metrics))):
-            for role in family.roles:
-                other = owner.setdefault((name, role), family.name)
-                if other != family.name:
-                    both = f"is in family {other} and in {family.name}"
-                    raise ConfigError(f"metric {name} {both}: rename one of them")
+        for metric in family.metrics:
+            for name in _names(metric):
+                for other, its in owners[name]:
+                    if other is not family and not _is_shared(name, family, metric, other, its):
+                        both = f"is in family {other.name} and in {family.name}"
+                        raise ConfigError(f"metric {name} {both}: rename one of them")
+                owners[name].append((family, metric))
+
+
+def _is_shared(name: str, family: Family, metric: Metric, other: Family, its: Metric) -> bool:
+    """Return True if two families define a metric equally, and no source has both."""
+    is_equal = (metric.kind, metric.unit) == (its.kind, its.unit)
+    is_metric = metric.name == its.name == name
+    return is_metric and is_equal and not {*family.roles} & {*other.roles}
 
 
 def _names(metric: Metric) -> Iterator[str]:

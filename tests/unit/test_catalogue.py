@@ -167,11 +167,19 @@ def test_a_folder_adds_a_family(folder: Path) -> None:
     assert loaded.hash != catalogue.load().hash
 
 
-@pytest.mark.parametrize(("role", "told"), [("controller", None), ("client", "is in family")])
-def test_families_of_different_roles_share_a_metric(
-    folder: Path, role: str, told: str | None
+@pytest.mark.parametrize(
+    ("role", "unit", "told"),
+    [
+        ("controller", "ms", None),
+        ("controller", '"{thread}"', "is in family"),
+        ("client", "ms", "is in family"),
+    ],
+)
+def test_families_of_different_roles_share_an_equal_metric(
+    folder: Path, role: str, unit: str, told: str | None
 ) -> None:
     shared = OWN.replace("own.threads", "kafka.producer.produce_throttle_time.max")
+    shared = shared.replace('"{thread}"', unit)
     (folder / "own.yaml").write_text(shared.replace("[broker]", f"[{role}]"))
     if told is None:
         assert catalogue.load(folder).family("own").roles == (role,)

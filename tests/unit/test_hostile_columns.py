@@ -134,7 +134,9 @@ def test_report_and_explain_ignore_hostile_columns(hostile: Path, clean: Path) -
         facts = json.loads(file.read_text())
         said.append({key: facts[key] for key in facts if key != "generated_at"})
     assert said[0] == said[1]
-    assert run("explain", str(hostile), "t") == run("explain", str(clean), "t")
+    texts = [run("explain", str(root), "t").splitlines() for root in (clean, hostile)]
+    told = [[line for line in text if not line.startswith("jmxlake: ")] for text in texts]
+    assert told[0] == told[1] != []
 
 
 def test_weekly_with_hostile_columns_publishes_statements(hostile: Path) -> None:

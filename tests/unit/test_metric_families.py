@@ -49,7 +49,9 @@ def test_a_users_own_metric_is_known_by_the_lake():
 
 def test_each_metric_is_defined_once_with_all_that_the_table_asks_for():
     rows = list(CATALOGUE.definitions())
-    assert len({row[1] for row in rows}) == len(rows) == len(CATALOGUE.metrics)
+    assert {row[1] for row in rows} == CATALOGUE.metrics.keys()
+    families = [(one.name, metric.name) for one in CATALOGUE.families for metric in one.metrics]
+    assert sorted((row[2], row[1]) for row in rows) == sorted(families)
     columns = tables.METRIC_DEFINITIONS.column_names[:-1]
     for row in rows:
         told = dict(zip(columns, row, strict=True))
