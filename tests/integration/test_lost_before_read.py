@@ -226,9 +226,10 @@ def join_as_streams(cluster: Cluster, group: str, topic: str) -> None:
         names([topic]), names(), empty(), empty(), java("java.util.ArrayList")()
     )
     optional = java("java.util.Optional")
+    no_offsets = jpype.JProxy("java.util.function.Supplier", dict={"get": empty})
     data = rebalance(
         java("java.util.UUID").randomUUID(), optional.empty(), optional.empty(),
-        empty({"0": subtopology}), empty(),
+        empty({"0": subtopology}), empty(), no_offsets, no_offsets,
     )  # fmt: skip
     bytes_ = "org.apache.kafka.common.serialization.ByteArrayDeserializer"
     settings = java("org.apache.kafka.clients.consumer.ConsumerConfig")(

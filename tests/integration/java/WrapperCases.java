@@ -141,6 +141,9 @@ public class WrapperCases {
                 if (one.wrapper != null) {
                     one.wrapper.close();
                 }
+                // close() interrupts running fetches; one may still reach the next case's plugin.
+                until(() -> Thread.getAllStackTraces().keySet().stream()
+                        .noneMatch(thread -> thread.getName().startsWith("jmxlake-index-fetch")));
                 System.out.println(method.getName());
             }
         }
