@@ -3,8 +3,8 @@
 import os
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, suppress
 from importlib import metadata
 from tempfile import TemporaryFile
 from typing import Final
@@ -15,11 +15,10 @@ from deltalake import CommitProperties, DeltaTable, write_deltalake
 from deltalake.exceptions import TableNotFoundError
 
 from collector.delivery import arrow, commit_safety
-from collector.delivery.store import bounded, explain, scrubbed, secrets
-from collector.errors import JmxlakeError, LakeError, LakeReplacedError, LakeSchemaError
+from collector.delivery.store import bounded, explained, scrubbed, secrets
+from collector.errors import LakeError, LakeReplacedError, LakeSchemaError
 from lakehouse import tables
 from lakehouse.tables import delta_log, paths
-from lakehouse.tables.error_text import is_fault
 from lakehouse.tables.parquet_layout import writer_properties
 
 # delta-rs retries without a pause, and each round has one winner. A writer loses a hundred rounds
@@ -301,16 +300,5 @@ class BronzeTable:
     def _application(self, agent: str) -> str:
         return f"{agent}/{self.table.name}"
 
-    @contextmanager
-    def _explained(self) -> Iterator[None]:
-        try:
-            yield
-        except JmxlakeError:
-            raise
-        except delta_log.DamagedLogError as error:
-            raise LakeError(f"{self._where}: {error}") from None
-        except BaseException as error:
-            if not is_fault(error):  # delta-rs also raises OSError and plain Exception
-                raise
-            why = explain(error, self._secrets, self._url)
-            raise LakeError(f"{self._where}: {why}") from None
+    def _explained(self) -> AbstractContextManager[None]:
+        return explained(self._where, self._secrets, self._url)

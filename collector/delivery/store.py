@@ -7,13 +7,14 @@ same fault always produces the same line, so that the log contains it once.
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Final
 from urllib.parse import quote
 
 from collector.config.schema import Lake
-from collector.errors import ConfigError
+from collector.errors import ConfigError, JmxlakeError, LakeError
 from lakehouse.tables import delta_log, error_text, strict_yaml, typed_settings
 from lakehouse.tables.strict_files import UnreadableFileError
 from lakehouse.tables.typed_settings import WrongSettingError
@@ -192,6 +193,21 @@ def _plain(name: str) -> str:
     """Return the name of an option in lower case, without the prefix of its cloud."""
     lower = name.lower()
     return next((lower.removeprefix(one) for one in _PREFIXES if lower.startswith(one)), lower)
+
+
+@contextmanager
+def explained(where: str, hidden: Sequence[str], table: str | None = None) -> Iterator[None]:
+    """Raise errors of delta-rs as a LakeError of one line that starts with ``where``."""
+    try:
+        yield
+    except JmxlakeError:
+        raise
+    except delta_log.DamagedLogError as error:
+        raise LakeError(f"{where}: {error}") from None
+    except BaseException as error:
+        if not error_text.is_fault(error):  # delta-rs also raises OSError and plain Exception
+            raise
+        raise LakeError(f"{where}: {explain(error, hidden, table)}") from None
 
 
 def explain(error: BaseException, hidden: Sequence[str], table: str | None = None) -> str:

@@ -5,20 +5,19 @@ force; the spool keeps them for the next start of the agent.
 """
 
 import os
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from typing import Final
 
 import msgspec
 from deltalake import DeltaTable, QueryBuilder
 from deltalake.exceptions import TableNotFoundError
 
-from collector.delivery.store import bounded, explain, scrubbed, secrets
+from collector.delivery.store import bounded, explained, scrubbed, secrets
 from collector.errors import JmxlakeError, LakeError, LakeSchemaError
 from collector.sources.admin.watched_groups import MOST_ROWS, Owners, Row, WatchedGroups, owners_of
 from collector.spool.spool import Spool
 from lakehouse.tables import WATCHED_GROUPS, delta_log, paths
-from lakehouse.tables.error_text import is_fault
 from lakehouse.tables.table import delta_type
 
 _MOST_BYTES: Final = 4 << 20  # of all files, packed
@@ -131,18 +130,8 @@ class WatchedGroupsTable:
         if wrong:
             raise LakeSchemaError(f"{self._where}: {', '.join(wrong)}; {_CREATE}")
 
-    @contextmanager
-    def _explained(self) -> Iterator[None]:
-        try:
-            yield
-        except JmxlakeError:
-            raise
-        except delta_log.DamagedLogError as error:
-            raise LakeError(f"{self._where}: {error}") from None
-        except BaseException as error:
-            if not is_fault(error):  # delta-rs also raises OSError and plain Exception
-                raise
-            raise LakeError(f"{self._where}: {explain(error, self._secrets, self._url)}") from None
+    def _explained(self) -> AbstractContextManager[None]:
+        return explained(self._where, self._secrets, self._url)
 
 
 def _decoded(known: str | None) -> Owners:
