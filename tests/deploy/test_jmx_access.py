@@ -28,7 +28,8 @@ ExecStart=/usr/bin/java -Xmx64m -XX:TieredStopAtLevel=1 $KAFKA_JMX_OPTS -cp /srv
 
 
 def blocks() -> list[tuple[str, str]]:
-    return BLOCK.findall(DOCS.read_text("utf-8"))
+    (_, steps) = DOCS.read_text("utf-8").split("\n## JMX port\n")
+    return BLOCK.findall(steps.split("\n## ")[0])
 
 
 @pytest.fixture(scope="module")
