@@ -285,6 +285,9 @@ def test_the_page_is_right(ask: Callable[[str], list[Row]], lake: Path) -> None:
     assert len(QUESTIONS) == 5
     for one in QUESTIONS:
         assert ask(one)
+    for head in ("Dimensions", "Percentiles"):
+        for one in under(PAGE, "sql")[head]:
+            ask(one)
     listed = re.findall(r"`(\w+)`", "".join(re.findall(r"(?m)^\| `.*?\|", LISTED)))
     assert listed == [one.name for one in render.views()]
     commands = re.findall(r"(?m)^jmxlake (views .*) > views.sql$", PAGE)
