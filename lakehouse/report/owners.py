@@ -196,7 +196,7 @@ def load(path: Path) -> Owners:
     except UnreadableFileError as error:
         raise OwnersError(error.advised("name a file of owners")) from None
     except WrongSettingError as error:
-        raise OwnersError(f"{path}: {error}; see docs/report-owners.md") from None
+        raise OwnersError(f"{path}: {error}; see docs/weekly.md#owners") from None
     return Owners(tuple(one.rule() for one in found.owners), found.prices)
 
 

@@ -50,7 +50,7 @@ _MESSAGES: Final = {"slack": chats.slack_message, "teams": chats.teams_message}
 @click.argument("facts_file", metavar="REPORT.json", type=click.Path(path_type=Path))
 @click.option(
     "--settings", "settings_file", required=True, type=FILE,
-    help="File with recipients and servers (YAML). See docs/send.md.",
+    help="File with recipients and servers (YAML). See docs/weekly.md.",
 )  # fmt: skip
 @TEAM
 @LINK
@@ -154,7 +154,7 @@ def _post(summary: Summary, webhook: Webhook, link: str | None, *, dry_run: bool
 
 
 SEND: Final = "send"
-"""Key of the settings of docs/send.md, or of the name of a file with them."""
+"""Key of the settings of docs/weekly.md, or of the name of a file with them."""
 
 _META: Final = "jmxlake.send"
 _NOT_OPTIONS: Final = frozenset({"config", "print_config", "help"})
