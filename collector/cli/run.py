@@ -80,7 +80,7 @@ def run(path: Path, *, as_json: bool, log_level: str, windows: int | None, new_l
 
     logs.configure(as_json=as_json, level=log_level)
     _on_signals(_HEEDED, signal.SIG_IGN)  # until the agent can handle them
-    report = (lambda error: logs.error("agent ended", error=str(error))) if as_json else None
+    report = (lambda error: logs.error("agent_failed", error=str(error))) if as_json else None
     options = {"as_json": as_json, "new_lake": new_lake}
     guarded(path, lambda config: _run(path, config, windows, **options), report)
 
