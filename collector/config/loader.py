@@ -63,7 +63,9 @@ def load(path: Path, environ: Mapping[str, str] | None = None) -> Config:
     try:
         raw = strict_yaml.load_file(path)
     except UnreadableFileError as error:
-        raise ConfigError(error.advised("set --config to a readable file")) from None
+        raise ConfigError(
+            error.advised("set --config or JMXLAKE_CONFIG to a readable file")
+        ) from None
     return parse(raw, str(path), os.environ if environ is None else environ)
 
 
