@@ -220,10 +220,8 @@ def _tree(root: Path) -> dict[str, tuple[int, int]]:
 def test_summary_names_what_is_missing_and_counts_the_rest(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    missing = [
-        ("s", "log", f"kafka.log.x{number}", Finding("missing", 0, "expected"))
-        for number in range(7)
-    ]
+    lost = Finding("missing", 0, "expected")
+    missing = [("s", "log", f"kafka.log.x{number}", lost) for number in range(7)]
     found = [
         ("s", "min_isr", "kafka.a", Finding("found", 3, "")),
         ("s", "min_isr", "kafka.b", Finding("wrong", 1, "counts twice")),
