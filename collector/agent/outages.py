@@ -1,7 +1,7 @@
 """The log of outages: one line when a source stops responding, and one when it responds again.
 
 A source that is down fails every family of every transport, each at its next scrape. The log has
-one line for all of them. A failure joins the outage of its source in the outage's first minutes, or
+one line for all of them. A failure joins the outage of its source in the first five minutes, or
 while its transport has not responded since the start of the outage. Later failures are an outage of
 their own, so that a family that always fails does not hide an outage of its source.
 """
@@ -17,7 +17,7 @@ from collector.model import Scrape
 from collector.telemetry import logs
 from collector.telemetry.agent_stats import Read
 
-_QUIET_US: Final = 120_000_000
+_QUIET_US: Final = 300_000_000
 
 
 @dataclass(slots=True)
@@ -53,8 +53,8 @@ class _Outage:
 class OutageLog:
     """Logs the start and the end of each outage. Any thread may call any method.
 
-    Another error during an outage is logged after two minutes at the earliest. The outage must be
-    twice as old for each further error.
+    Another error during an outage is logged after five minutes at the earliest. The outage must be
+    twice as old for each further error of the same transport.
 
     Args:
         clock: Clock of durations.

@@ -100,6 +100,12 @@ def warn(step: Step) -> None:
     click.echo(error_text.printable(f"{step.name}: {step.found}"), err=True)
 
 
+def progress(text: str) -> None:
+    """Print progress on standard error if a person reads it."""
+    if sys.stderr.isatty():
+        click.echo(text, err=True)
+
+
 def fail(error: Exception) -> NoReturn:
     """Print an error as one line, and exit with 1, or 78 for a wrong configuration."""
     _print_error(error)
