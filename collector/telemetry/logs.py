@@ -64,7 +64,7 @@ def trace(failure: Exception) -> None:
 
 
 def logfmt(fields: Mapping[str, object]) -> str:
-    """Return fields as ``key=value`` pairs. Values with spaces are quoted; None is omitted."""
+    """Return fields that are not None as ``key=value`` pairs, and values with spaces in quotes."""
     return " ".join(f"{key}={_text(value)}" for key, value in fields.items() if value is not None)
 
 
