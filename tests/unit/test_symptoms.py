@@ -82,7 +82,7 @@ def screen(board: Board, now: float, width: int, height: int, order: str = "p") 
 
 
 def lines(board: Board, now: float, width: int, height: int) -> list[str]:
-    """The screen without the line of keys, and without blank lines before it."""
+    """Return the screen without the line of keys and the blank lines before it."""
     shown = "\n".join(screen(board, now, width, height)[: -1 if height else None])
     return shown.rstrip("\n").splitlines()
 
