@@ -49,7 +49,12 @@ def counts(log: Callable[[str], None] = lambda _: None) -> dict[str, int]:
 def _settings(cluster: Cluster, broker: Node, folder: Path) -> dict[str, Any]:
     """Return a configuration with the default families and intervals."""
     settings = agent_config(cluster, broker, folder / "lake", folder)
-    settings["families"] = {}
+    delays = {"memory", "refresh"}  # of the broker's settings
+    settings["families"] = {
+        name: {key: value for key, value in family.items() if key in delays}
+        for name, family in settings["families"].items()
+        if delays & family.keys()
+    }
     settings["window"] = "5m"
     settings["health"] = {"port": free_ports(1)[0]}
     for section in (settings["source"]["jmx"], settings["admin"]):
@@ -58,16 +63,18 @@ def _settings(cluster: Cluster, broker: Node, folder: Path) -> dict[str, Any]:
 
 
 def _check(settings: dict[str, Any], folder: Path) -> list[str]:
+    """Return the lines of the first check that succeeds: a broker may need time to start."""
     config = folder / "check.yaml"
     config.write_text(yaml.safe_dump(settings), encoding="utf-8")
-    ran = subprocess.run(
-        [script("jmxlake-agent"), "check", "-c", str(config)],
-        capture_output=True, text=True, timeout=_SECONDS, check=False,
-    )  # fmt: skip
-    lines = (ran.stdout + ran.stderr).splitlines()
-    if ran.returncode:
-        raise RuntimeError("\n".join(lines))
-    return lines
+    command = [script("jmxlake-agent"), "check", "-c", str(config)]
+    ran: list[subprocess.CompletedProcess[str]] = []
+
+    def succeeds() -> bool:
+        ran.append(subprocess.run(command, capture_output=True, text=True, check=False))
+        return ran[-1].returncode == 0
+
+    wait_for(succeeds, _SECONDS, lambda: ran[-1].stdout + ran[-1].stderr)
+    return (ran[-1].stdout + ran[-1].stderr).splitlines()
 
 
 def _outage(agent: RunningAgent, broker: Node) -> list[str]:
