@@ -4,6 +4,8 @@ A source that is down fails every family of every transport, each at its next sc
 one line for all of them. A failure joins the outage of its source in the first five minutes, or
 while its transport has not responded since the start of the outage. Later failures are an outage of
 their own, so that a family that always fails does not hide an outage of its source.
+
+One failed scrape of a family is not an outage, unless its source does not respond at all.
 """
 
 import threading
@@ -85,11 +87,9 @@ class OutageLog:
 
     def _fail(self, task: Task, scrape: Scrape) -> None:
         now_us, via = self._clock.steady_us(), task.family.via
-        included = (outage for outage in self._outages if outage.includes(task, now_us))
-        outage = next(included, None)
-        if outage is None:
-            outage = _Outage(task.source, now_us, next_us={via: now_us})
-            self._outages.append(outage)
+        included = [outage for outage in self._outages if outage.includes(task, now_us)]
+        outage = included[0] if included else _Outage(task.source, now_us)
+        self._outages += [] if included else [outage]
         # A family with its own connection does not show that the others fail.
         is_silent = scrape.identity is None and task.via == via
         if is_silent:
@@ -98,9 +98,11 @@ class OutageLog:
         outage.failed.update(failed)
         names = [family for _, family in failed]
         outage.families |= dict.fromkeys(names)
+        if not included and not is_silent:
+            return  # the next scrape shows which families fail
         error = scrape.error or scrape.outcome
-        next_us = outage.next_us.get(via, outage.start_us + _QUIET_US)
-        if error not in outage.logged and now_us >= next_us:
+        is_due = now_us >= outage.next_us.get(via, outage.start_us + _QUIET_US)
+        if error not in outage.logged and (is_due or not outage.logged):
             outage.logged.add(error)
             outage.next_us[via] = now_us + max(_QUIET_US, now_us - outage.start_us)
             where = {"source": task.source, "transport": via, "families": names}
@@ -115,8 +117,10 @@ class OutageLog:
             ended = self._reads(task) if via in outage.silent else [task.read]
             outage.silent.discard(via)
             outage.failed.difference_update(ended)
-            if not outage.failed:
-                self._outages.remove(outage)
+            if outage.failed:
+                continue
+            self._outages.remove(outage)
+            if outage.logged:
                 down_s = round((self._clock.steady_us() - outage.start_us) / 1e6)
                 families = [*outage.families]
                 logs.info("scrape_recovered", source=task.source, families=families, down_s=down_s)

@@ -67,7 +67,7 @@ def stage() -> Stage:
 
 
 @pytest.fixture
-def logged(caplog: pytest.LogCaptureFixture) -> Iterator[list[dict[str, Any]]]:
+def logged(caplog: pytest.LogCaptureFixture) -> list[dict[str, Any]]:
     caplog.set_level(logging.INFO, "jmxlake")
 
     class Fields(list[dict[str, Any]]):
@@ -110,13 +110,26 @@ def test_failure_during_a_scrape_joins_its_outage(
     stage.fail("quotas", "log")
     stage.respond("quotas")
     assert events(logged) == ["scrape_failed", "scrape_recovered"]
+    assert next(iter(logged))["families"] == ["min_isr", "quotas", "log"]
+
+
+def test_one_failed_scrape_is_not_an_outage(stage: Stage, logged: list[dict[str, Any]]) -> None:
+    stage.fail("min_isr", error="no answer within 5 s", identified=True)
+    stage.respond("min_isr", "quotas")
+    assert events(logged) == []
+    stage.fail("offsets", error="no answer within 5 s", identified=True)
+    stage.fail("offsets", error="permission denied", identified=True)
+    stage.respond("offsets")
+    assert events(logged) == ["scrape_failed", "scrape_recovered"]
+    assert next(iter(logged))["error"] == "permission denied"
 
 
 def test_family_that_always_fails_does_not_hide_an_outage(
     stage: Stage, logged: list[dict[str, Any]]
 ) -> None:
-    stage.fail("offsets", error="permission denied", identified=True)
-    stage.respond("leaders")
+    for _ in range(3):
+        stage.fail("offsets", error="permission denied", identified=True)
+        stage.respond("leaders")
     stage.clock.now = 3600
     stage.fail("min_isr")
     stage.fail("offsets", error="permission denied", identified=True)
@@ -156,7 +169,8 @@ def test_family_that_still_fails_after_the_outage_is_a_new_line(
 ) -> None:
     stage.fail("min_isr", "quotas", "log")
     stage.respond("min_isr")
-    stage.fail("quotas", error="the response is not valid", identified=True)
+    for _ in range(2):
+        stage.fail("quotas", error="the response is not valid", identified=True)
     assert events(logged) == ["scrape_failed", "scrape_recovered", "scrape_failed"]
 
 
