@@ -237,7 +237,8 @@ def _print(context: click.Context, _: click.Parameter, is_wanted: bool) -> None:
 
 
 CONFIG: Final = click.option(
-    "--config", type=FILE, is_eager=True, expose_value=False, callback=_load, metavar="FILE",
+    "--config", "-c", type=FILE, is_eager=True, expose_value=False, callback=_load, metavar="FILE",
+    envvar="JMXLAKE_WEEKLY_CONFIG", show_envvar=True,
     help="File with options of this command (YAML). The command line overrides it.",
 )  # fmt: skip
 PRINT_CONFIG: Final = click.option(
