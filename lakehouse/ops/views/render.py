@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from lakehouse import tables
 from lakehouse.core.metrics import WATCHED_OF, shipped_meanings
 from lakehouse.core.observed_share import FLOOR_PERCENT, WHOLE_PERCENT
-from lakehouse.gold import events, incidents
+from lakehouse.gold import event_kinds, texts
 from lakehouse.tables.agent_names import has_role
 from lakehouse.tables.table import identifier, spark_text, standard_text
 
@@ -114,20 +114,20 @@ def views() -> tuple[View, ...]:
 
 def _expanded(sql: str) -> str:
     """Return the file with the SQL that other modules provide."""
-    texts = {
+    words = {
         "hours": _HOURS,
-        "stretches": incidents.stretches(),
-        "stretches_of_weeks": incidents.stretches(_OF_WEEK),
+        "stretches": texts.stretches(),
+        "stretches_of_weeks": texts.stretches(_OF_WEEK),
         "week_and_cluster": _OF_WEEK,
-        "joined_incidents": incidents.text("stretches"),
-        "grouped_incidents": events.text("slacks"),
-        "least_slack_us": str(events.SLACK_US),
-        "effect_us": str(events.EFFECT_US),
+        "joined_incidents": texts.joined_incidents("stretches"),
+        "grouped_incidents": texts.grouped_incidents("slacks"),
+        "least_slack_us": str(event_kinds.SLACK_US),
+        "effect_us": str(event_kinds.EFFECT_US),
         "is_broker": has_role("source", "broker"),
         **{name: ", ".join(map(standard_text, own)) for name, own in _metrics().items()},
     }
-    for name, text in texts.items():
-        sql = sql.replace(f"{{{name}}}", text)
+    for name, word in words.items():
+        sql = sql.replace(f"{{{name}}}", word)
     return sql
 
 
