@@ -93,8 +93,8 @@ def update_owners(engine: Engine, owner_of: Callable[[Row], Mapping[str, str | N
 def metrics(own: Iterable[Sequence[Any]]) -> list[Row]:
     """Return the rows of gold/metrics.
 
-    Of several definitions of a metric, a shipped one counts. Of several in the lake, the first one
-    counts.
+    If a metric has several definitions, the shipped definition counts, otherwise the first
+    definition in the lake.
 
     Args:
         own: Definitions in the catalogues of the lake, with the columns of ``_OWN``.
@@ -106,7 +106,7 @@ def metrics(own: Iterable[Sequence[Any]]) -> list[Row]:
 
 
 def _shipped() -> Iterator[_Definition]:
-    """Yield shipped definitions; of a metric that JMX has, that one is first."""
+    """Yield shipped definitions, of each metric first the definition of JMX."""
     for row in sorted(shipped_rows(), key=lambda row: (row["metric"], row["via"] != "jmx")):
         yield _Definition(
             row["metric"], row["family"], row["roles"].split(), row["kind"], row["unit"],

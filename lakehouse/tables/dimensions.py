@@ -42,7 +42,7 @@ METRICS: Final = of_gold(
 OBJECTIVES: Final = of_gold(
     "objectives",
     "Objectives of the rollup, one row per version of an objective; a change ends the row and "
-    "starts another one",
+    "starts a new row",
     required("objective", "string", "name of the objective, as in gold/sli and gold/sla"),
     required("title", "string", "title for readers"),
     required("meaning", "string", "description for readers"),
@@ -83,9 +83,9 @@ OWNERS: Final = of_gold(
     Column("client_id", "string", "client id; null: the quota has no client id"),
     Column("consumer_group", "string", "consumer group"),
     Column("source", "string", "source"),
-    Column("team", "string", "team of the first matching entry; null: the entry has none"),
-    Column("owner", "string", "owner of that entry; null: the entry has none"),
-    Column("tier", "string", "tier of that entry; null: the entry has none"),
+    Column("team", "string", "team of the first matching entry; null: not in the entry"),
+    Column("owner", "string", "owner of that entry; null: not in the entry"),
+    Column("tier", "string", "tier of that entry; null: not in the entry"),
 )
 
 DIMENSIONS: Final = (METRICS, OBJECTIVES, OWNERS)

@@ -29,7 +29,7 @@ class MetricView(NamedTuple):
 
     Attributes:
         name: Name of the metric view.
-        comment: What it measures.
+        comment: Description of its measures.
         source: The view that it reads.
         filter: Condition on rows of the source. Empty: all rows.
         dimensions: Columns of the source.
