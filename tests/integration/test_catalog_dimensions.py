@@ -1,4 +1,4 @@
-"""Dimensions of gold in a catalog, which Spark writes: the same rows as delta-rs writes on a path."""
+"""Dimensions of gold in a catalog: Spark writes the same rows as delta-rs on a path."""
 
 from __future__ import annotations
 
