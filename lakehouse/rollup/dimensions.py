@@ -163,8 +163,8 @@ def versions(before: Iterable[Row], objectives: Iterable[Objective], at_us: int)
 
 
 def _version(one: Objective) -> Row:
-    scope = [f"{name}={','.join(patterns)}" for name, patterns in sorted(one.match.items())]
-    scope += [f"{name}={value:g}" for name, value in sorted(one.where.items())]
+    chosen = [f"{name}={','.join(patterns)}" for name, patterns in sorted(one.match.items())]
+    chosen += [f"{name}={value:g}" for name, value in sorted(one.where.items())]
     return {
         "objective": one.name,
         "title": one.title,
@@ -180,7 +180,7 @@ def _version(one: Objective) -> Row:
         "unknown_as": one.unknown,
         "service": one.service or None,
         "team": ", ".join(one.labels.get("team", ())) or None,
-        "scope": "; ".join(scope) or None,
+        "applies_to": "; ".join(chosen) or None,
         "composites": sorted(part.composite for part in one.composites),
     }
 

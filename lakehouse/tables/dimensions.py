@@ -61,7 +61,7 @@ OBJECTIVES: Final = of_gold(
     Column("service", "string", "service of the objective; null: none"),
     Column("team", "string", "label team of the objective; null: none"),
     Column(
-        "scope",
+        "applies_to",
         "string",
         "subjects and series, as name=pattern,pattern; names are joined by semicolons, and ! "
         "excludes; null: all",

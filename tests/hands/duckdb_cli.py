@@ -23,7 +23,7 @@ VERSION: Final = "1.5.5"
 
 _SECONDS: Final = 900
 _VIEWS: Final = re.compile(r"jmxlake views --dialect duckdb\b[^`\n]*> ?[\w.]+")
-_CLI: Final = re.compile(r"`(duckdb [^`\n]+)`|^(?:\$ )?(duckdb .+)$", re.MULTILINE)
+_CLI: Final = re.compile(r"`(duckdb [^`\n]+)`|^ *(?:\$ )?(duckdb .+)$", re.MULTILINE)
 _QUERY: Final = re.compile(r"(?ms)^```sql\n(.*?)^```$")
 _OF_VIEWS: Final = re.compile(r"\b(FROM|JOIN) kafka\.")
 _PLACE: Final = re.compile(r"/var/lib/jmxlake|s3://[\w./-]+")

@@ -344,7 +344,7 @@ def test_weekly_job_reports_the_week_of_its_parameter(week: str | None) -> None:
     value = parameter["default"] if week is None else week
     words = [PARAMETER.sub(value, word) for word in parameters("weekly_report", "weekly")]
     name, *rest = filled_in(words, {})
-    given_week = weekly.make_context(name, rest).params["week"]
+    given_week = weekly.make_context(name, [*rest]).params["week"]
     assert given_week == week, "without a value it is the last complete week"
     assert rest[rest.index("--every-cluster") + 1].endswith("/{week}"), "a repetition replaces it"
 

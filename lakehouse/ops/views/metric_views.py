@@ -4,24 +4,28 @@ The definitions have version 0.1 of the specification, which both read. That ver
 comments, so the column list of the statement has them.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import resources
 from typing import NamedTuple
 
-import msgspec
+import yaml
 
 from lakehouse.tables.table import spark_identifier, spark_text
 
 
-class _Declared(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+@dataclass(frozen=True, slots=True)
+class _Declared:
+    """A declaration, with the keys of the file."""
+
     comment: str
     source: str
-    dimensions: tuple[str, ...]
+    dimensions: Sequence[str]
     filter: str = ""
-    sum: tuple[str, ...] = ()
-    max: tuple[str, ...] = ()
-    measures: Mapping[str, tuple[str, str]] = {}
+    sum: Sequence[str] = ()
+    max: Sequence[str] = ()
+    measures: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 class MetricView(NamedTuple):
@@ -41,15 +45,15 @@ class MetricView(NamedTuple):
     comment: str
     source: str
     filter: str
-    dimensions: tuple[str, ...]
+    dimensions: Sequence[str]
     measures: Mapping[str, str]
     comments: Mapping[str, str]
 
 
 @lru_cache
 def _declared() -> Mapping[str, _Declared]:
-    text = resources.files(__package__).joinpath("metric_views.yaml").read_bytes()
-    return msgspec.yaml.decode(text, type=dict[str, _Declared])
+    text = resources.files(__package__).joinpath("metric_views.yaml").read_text("utf-8")
+    return {name: _Declared(**keys) for name, keys in yaml.safe_load(text).items()}
 
 
 def metric_views(columns: Mapping[str, Mapping[str, str]]) -> Iterator[MetricView]:
@@ -98,5 +102,7 @@ def _definition(one: MetricView, source: str) -> str:
     columns = [{"name": name, "expr": name} for name in one.dimensions]
     measures = [{"name": name, "expr": sql} for name, sql in one.measures.items()]
     filtered = {"filter": one.filter} if one.filter else {}
-    definition = {"version": "0.1", "source": source, **filtered}
-    return msgspec.yaml.encode(definition | {"dimensions": columns, "measures": measures}).decode()
+    definition = {
+        "version": "0.1", "source": source, **filtered, "dimensions": columns, "measures": measures,
+    }  # fmt: skip
+    return yaml.safe_dump(definition, sort_keys=False, width=1_000)

@@ -428,7 +428,7 @@ SELECT
     100e0 * target AS target_percent, -- percent of time, slices or events that must be good
     time_window, is_rolling, -- length of its error budget | whether it ends at any time
     budgeting, unknown_as, -- method of OpenSLO | meaning of unknown time in the verdict
-    service, team, scope, -- service | label team | chosen subjects and series; NULL: all
+    service, team, applies_to, -- service | label team | chosen subjects and series; NULL: all
     composites, -- composites that include it
     utc(valid_from) AS valid_from_utc, -- first rollup with this version
     utc(valid_until) AS valid_until_utc, -- first rollup without it; NULL: it is current
