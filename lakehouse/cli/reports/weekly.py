@@ -33,6 +33,7 @@ from lakehouse.report.send.mail import File, deliver, file_name, letter
 from lakehouse.report.send.settings import Line, Mail, Settings, Webhook, link_of, load, sections
 from lakehouse.report.summary.model import Summary
 from lakehouse.report.summary.summarize import summarize
+from lakehouse.rollup.dimensions import update_owners
 from lakehouse.rollup.plan import Wanted
 from lakehouse.tables.strict_files import UnreadableFileError
 from lakehouse.tables.strict_yaml import load_file
@@ -370,6 +371,8 @@ def weekly(
     _, *others = outcome_lines(roll_up(used, asked.objectives, wanted, window))
     for line in others:
         log(line)
+    if outputs.owners is not None:
+        update_owners(used, outputs.owners.labels)
     period = asked.period(used)
     with phase("objectives") as shown:
         shown.result = count_line(*asked.publish(used, asked.objectives, period, burns=False))
