@@ -23,7 +23,7 @@ _DEBIAN: Final = (
     "libpython3.11-minimal", "libpython3.11-stdlib", "libsqlite3-0", "libssl3", "libstdc++6",
     "libuuid1", "python3.11-minimal", "zlib1g",
 )  # fmt: skip
-"""A Python with what jmxlake imports of it; names of Debian 12."""
+"""A Python with the modules that jmxlake imports; names of Debian 12."""
 
 
 class Bundle(NamedTuple):
