@@ -76,8 +76,7 @@ def grow(path: Path, home: Path, work: Path) -> Tree:
         launcher.chmod(0o755)
     _leave_only(path / "bin", {*PROGRAMS, chosen.name})
     shutil.copy2(ROOT / "LICENSE", path / "LICENSE")
-    weekly = _run([sys.executable, "-m", "lakehouse.cli.main", "weekly", "--print-config"], ROOT)
-    (path / "share/jmxlake/weekly.yaml").write_text(weekly, "utf-8")
+    (path / "share/jmxlake/weekly.yaml").write_text(_weekly(), "utf-8")
     return Tree(path, wheel.name.split("-")[1], chosen.machine, libraries.least_glibc(path))
 
 
@@ -98,6 +97,12 @@ def _install(path: Path, machine: str, wheel: Path) -> None:
             *("-c", str(ROOT / "requirements.lock"), f"{wheel}[{EXTRAS}]"),
         ]
     )
+
+
+def _weekly() -> str:
+    """Return the commented configuration of the weekly report."""
+    code = f"from {PROGRAMS['jmxlake']} import main; main()"
+    return _run([sys.executable, "-c", code, "weekly", "--print-config"], cwd=ROOT)
 
 
 def _forget_where(path: Path) -> None:
