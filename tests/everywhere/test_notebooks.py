@@ -15,7 +15,7 @@ from lakehouse.core import lake as lakes, periods
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.engines.spark_relations import table_of
 from lakehouse.notebooks.cell_pages import QUESTIONS, question_facts
-from lakehouse.notebooks.cells import lake_of, read_widgets
+from lakehouse.notebooks.choices import Choices
 from lakehouse.report.facts.build import facts
 from lakehouse.report.page.page import render
 from lakehouse.slo.openslo import objective_files
@@ -45,6 +45,9 @@ SECTIONS = {
     "tier-lag": "tier_lag",
     "lost": "lost_before_read",
     "remote-reads": "remote_reads",
+    "remote-log": "tier_lag",
+    "lag": "consumer_lag",
+    "capacity": "capacity",
 }
 
 
@@ -229,6 +232,6 @@ def test_who_may_not_read_bronze_sees_gold_in_the_tour(
     first = shown("tour", spark, {**published, "bronze": "nowhere"})[0]
     assert "the table does not exist" in first
     assert "bronze/runs" in first
-    lake = lake_of(read_widgets(FakeWidgets(published), {}))
+    lake = Choices.read(FakeWidgets(published), {}).lake
     number = table_of(spark, lake, tables.TOPICS).count()
     assert f"{number:,}" in first
