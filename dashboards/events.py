@@ -13,7 +13,7 @@ notebook.show(notebook.events())
 # COMMAND ----------
 
 # MAGIC %md
-# MAGIC Observed bad time of each subject. An interval of an hour continues that of the hour before.
+# MAGIC Observed bad time of each subject. An interval can continue an interval of the hour before.
 # MAGIC The view `incidents` has the rows of the chosen period, cluster and team, with the columns
 # MAGIC `day` (in the chosen time zone) and `team`. Gold's table of that name has all rows. Null
 # MAGIC means unknown, not zero.

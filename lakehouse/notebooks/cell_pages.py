@@ -17,13 +17,13 @@ from lakehouse.core.observed_share import FLOOR_PERCENT
 from lakehouse.core.periods import instant, iso, union
 from lakehouse.errors import TableNotFoundError, is_of_spark
 from lakehouse.report import figures
-from lakehouse.report.facts.build import by_time, head
+from lakehouse.report.facts.build import head, without_history
 from lakehouse.report.facts.events import events
 from lakehouse.report.facts.events.event_records import certain
 from lakehouse.report.facts.fields import to_json
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.facts.report_record import SECTIONS, Scope, shown
-from lakehouse.report.facts.sections.coverage import coverage
+from lakehouse.report.facts.objectives.statement_rows import with_budgets
+from lakehouse.report.facts.report_record import SECTIONS, shown
 from lakehouse.report.facts.sections.tier_lag import LAGGING
 from lakehouse.report.figures import Facts, Row
 from lakehouse.report.page import week_lanes
@@ -49,7 +49,7 @@ class Question(NamedTuple):
         timelines: Figures in its charts, in addition to coverage.
         events: Kinds of events whose bad time is in its charts.
         captions: Tables of the section. Default: all of them.
-        title: Title of the page. Default: that of the section.
+        title: Title of the page. Default: the section's title.
     """
 
     section: str
@@ -217,7 +217,7 @@ def question_facts(
     calendar: Calendar = OF_UTC,
     min_coverage: float = FLOOR_PERCENT,
 ) -> dict[str, Any]:
-    """Return the report data of one question, which needs less time than that of a report.
+    """Return the report data of one question, in less time than all report data.
 
     Args:
         gold: Gold of the period and cluster.
@@ -228,17 +228,17 @@ def question_facts(
     """
     asked = QUESTIONS[name]
     own = [one for one in objectives if one.metric in asked.metrics]
-    # For the period, independent of the objectives' windows.
-    statements = by_time(gold, own, gold.statements(own))
-    scope = Scope(gold, own, statements, statements, coverage(gold), shown=shown())
-    whole = ("coverage", "collected", "incomplete", "timelines")
-    judged = {one: SECTIONS[one](scope) for one in ("verdicts", "objectives")}
-    # Groups of any objective are in a report.
-    of_all = replace(scope, objectives=objectives)
+    scope = replace(without_history(gold, own, calendar, min_coverage), shown=shown())
+    judged = {one: to_json(SECTIONS[one](scope)) for one in ("verdicts", "objectives")}
+    of_all = replace(scope, objectives=objectives)  # it has the groups of other objectives
+    sections_ = (*asked.keys, "coverage", "collected", "incomplete", "timelines")
+    found = head(gold, calendar, min_coverage)
+    budgets = with_budgets(judged["objectives"], running=found["running"], floor=min_coverage)
     return {
-        **head(gold, calendar, min_coverage),
-        **{one: to_json(found) for one, found in judged.items()},
-        **{one: to_json(SECTIONS[one](of_all)) for one in (*asked.keys, *whole)},
+        **found,
+        **judged,
+        "objectives": budgets,
+        **{one: to_json(SECTIONS[one](of_all)) for one in sections_},
         "events": bad_time(gold, asked.events),
     }
 

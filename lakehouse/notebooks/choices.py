@@ -44,7 +44,7 @@ LABELS: Final = {
 
 @dataclass(frozen=True)
 class Choices:
-    """The texts of the widgets, and what they mean.
+    """The texts of the widgets, and their meaning.
 
     An invalid text is an error when its meaning is read, so a cell can show it.
 

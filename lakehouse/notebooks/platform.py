@@ -1,4 +1,4 @@
-"""Session, widgets and display of a notebook: those of Databricks, or replacements elsewhere."""
+"""Session, widgets and display of a notebook: from Databricks, or replacements elsewhere."""
 
 import html
 import os
@@ -47,7 +47,7 @@ class Environment:
 
 @dataclass(frozen=True, slots=True)
 class Platform:
-    """What a notebook needs of the program that runs it.
+    """Parts of the program that runs a notebook.
 
     Attributes:
         spark: A session with Delta.
@@ -63,8 +63,8 @@ class Platform:
     def of(cls, names: Mapping[str, Any]) -> Self:
         """Return the platform of a notebook.
 
-        Databricks defines the names ``spark``, ``dbutils`` and ``displayHTML``. Elsewhere the
-        session is that of ``jmxlake``. Widgets are environment variables. Jupyter shows a page in
+        Databricks defines the names ``spark``, ``dbutils`` and ``displayHTML``. Elsewhere
+        ``jmxlake`` selects the session. Widgets are environment variables. Jupyter shows a page in
         the output of its cell. In any other program a page becomes a file.
 
         Args:

@@ -46,8 +46,8 @@ json.dump(shown, sys.stdout, default=str)
 """
 
 
-def notebooks_equal(log: Callable[[str], None] = lambda _: None) -> dict[str, int]:
-    """Return the number of notebooks, and of those that equal the report.
+def notebooks_equal(log: Callable[[str], object] = lambda _: None) -> dict[str, int]:
+    """Return the number of notebooks, and how many equal the report.
 
     Args:
         log: Gets a line per notebook that differs.
@@ -258,9 +258,9 @@ _IN_SQL: Final[Mapping[str, Callable[[list[Row], Row], tuple[Figures, Figures]]]
 
 
 def main() -> None:
-    """Print a line per notebook to standard error, and the numbers as JSON."""
-    found = notebooks_equal(lambda line: print(line, file=sys.stderr, flush=True))
-    print(json.dumps(found))
+    """Write a line per notebook to standard error, and the numbers as JSON."""
+    found = notebooks_equal(lambda line: sys.stderr.write(f"{line}\n"))
+    sys.stdout.write(f"{json.dumps(found)}\n")
 
 
 if __name__ == "__main__":
