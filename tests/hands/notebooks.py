@@ -121,7 +121,10 @@ def _in_page(name: str, html: str, tables: Mapping[str, Any], story: str) -> lis
     return [*(f"table {caption!r} differs" for caption in different), *without_rows]
 
 
-def _in_sql(name: str, rows: list[Row], report: Row) -> list[str]:
+def _in_sql(name: str, rows: list[Row] | None, report: Row) -> list[str]:
+    """Return the differences of a SQL cell."""
+    if rows is None:
+        return ["the page made no view for SQL"]
     found, wanted = _IN_SQL[name](rows, report)
     if not wanted:
         return ["the report has no figure for the SQL cell"]
