@@ -22,7 +22,7 @@ from lakehouse import tables
 from lakehouse.cli.main import given, main
 from lakehouse.cli.reports.weekly import settings_in, weekly
 from lakehouse.core.lake import Lake
-from lakehouse.notebooks.cells import LABELS
+from lakehouse.notebooks.choices import LABELS
 from tests.dashboard import FILE
 from tests.deploy.bundle_file import ROOT, of_target, read
 
