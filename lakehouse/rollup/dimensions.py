@@ -100,8 +100,10 @@ def metrics(own: Iterable[Sequence[Any]]) -> list[Row]:
         own: Definitions in the catalogues of the lake, with the columns of ``_OWN``.
     """
     by_metric: defaultdict[str, list[_Definition]] = defaultdict(list)
-    given = (_Definition(*row)._replace(is_own=True) for row in sorted(own, key=repr))
-    for one in (*_shipped(), *given):
+    for one in (
+        *_shipped(),
+        *(_Definition(*row)._replace(is_own=True) for row in sorted(own, key=repr)),
+    ):
         by_metric[one.metric].append(one)
     return [_metric(by_metric[name]) for name in sorted(by_metric)]
 
