@@ -368,6 +368,28 @@ FROM (
     WHERE is_of_week AND objective IN ('copy-lag', 'delete-lag')) p
 GROUP BY cluster, topic, way, week_local
 
+-- VIEW remote_log
+-- Segments of tiered partitions that wait for upload or deletion, from the log of tiered storage (section remote_log of
+-- an agent). One row per partition and hour in which one of them was above zero. NULL: zero, or not known.
+SELECT
+    cluster, topic, partition_id, -- Kafka cluster id | topic | partition
+    {hours}
+    max(value_max) FILTER (WHERE metric = 'kafka.partition.upload_lag.records') AS upload_records, -- most offsets waiting
+    max(value_max) FILTER (WHERE metric = 'kafka.partition.upload_lag.bytes') / 1073741824e0 AS upload_gib, -- most GiB waiting
+    max(value_max) FILTER (WHERE metric = 'kafka.partition.upload_held_back.bytes') / 1073741824e0 AS held_back_gib, -- GiB delayed
+    max(value_max) FILTER (WHERE metric = 'kafka.partition.upload_running.seconds') AS upload_seconds, -- longest upload
+    max(value_max) FILTER (WHERE metric = 'kafka.partition.delete_lag.records') AS delete_records, -- most offsets waiting
+    max(value_max) FILTER (WHERE metric = 'kafka.partition.delete_lag.bytes') / 1073741824e0 AS delete_gib, -- most GiB waiting
+    max(value_max) FILTER (WHERE metric = 'kafka.partition.delete_failed.segments') AS failed_segments, -- failed deletions
+    max(value_max) FILTER (WHERE metric = 'kafka.partition.remote_abandoned.bytes') / 1073741824e0 AS abandoned_gib, -- GiB
+    max(value_max) FILTER (WHERE metric = 'kafka.cluster.remote_orphans.bytes') / 1073741824e0 AS orphan_gib -- GiB
+FROM {gold.partitions}
+WHERE metric IN ('kafka.partition.upload_lag.records', 'kafka.partition.upload_lag.bytes',
+    'kafka.partition.upload_held_back.bytes', 'kafka.partition.upload_running.seconds',
+    'kafka.partition.delete_lag.records', 'kafka.partition.delete_lag.bytes', 'kafka.partition.delete_failed.segments',
+    'kafka.partition.remote_abandoned.bytes', 'kafka.cluster.remote_orphans.bytes')
+GROUP BY cluster, topic, partition_id, date, hour
+
 -- VIEW remote_reads
 -- Reads from remote storage. One row per topic and hour.
 SELECT
