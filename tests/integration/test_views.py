@@ -393,7 +393,7 @@ def test_run_creates_them_by_spark(spark: SparkSession, lake: Path) -> None:
 
 
 def _plain(row: Row) -> str:
-    """A row as text; the last bits of a sum depend on its order."""
+    """Return a row as text. The last bits of a sum depend on its order."""
     return json.dumps(
         {
             name: float(f"{round(value, 9):.12g}") + 0.0 if isinstance(value, float) else value

@@ -35,7 +35,7 @@ Row = dict[str, Any]
 
 @pytest.fixture
 def engine(tmp_path: Path) -> LocalEngine:
-    """The engine of a lake with gold's empty tables."""
+    """Return the engine of a lake with gold's empty tables."""
     rollups.prepare(tmp_path)
     return LocalEngine(Lake(str(tmp_path)))
 

@@ -44,7 +44,7 @@ print(json.dumps({name: (one.exit_code, one.output) for name, one in ran.items()
 
 @pytest.fixture(scope="module")
 def outputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, str]]:
-    """The exit code and output of each command in a process without these packages."""
+    """Return the exit code and output of each command in a process without these packages."""
     lake = tmp_path_factory.mktemp("lake")
     bronze_commits.make(str(lake), {})
     bronze_commits.commit_all(str(lake), {}, "a", range(1, 3))

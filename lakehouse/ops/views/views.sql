@@ -442,7 +442,7 @@ SELECT
 FROM {gold.metrics}
 
 -- VIEW objectives
--- Objectives with their targets. One row per version: a changed objective ends one row and starts another one.
+-- Objectives with their targets. One row per version: a changed objective ends one row and starts the next row.
 SELECT
     objective, title, meaning, -- name of the objective | title | description
     level, metric, -- cluster, topic, partition, client, group or source | metric of its values
@@ -463,7 +463,7 @@ SELECT
     cluster, kind, -- Kafka cluster id | topic, client, group or source
     topic, user_name, client_id, -- topic | authenticated principal | client id
     consumer_group, source, -- consumer group | broker, controller or client
-    team, owner, tier -- team; NULL: none | owner; NULL: none | tier; NULL: none
+    team, owner, tier -- team, or NULL | owner, or NULL | tier, or NULL
 FROM {gold.owners}
 
 -- VIEW value_histograms
