@@ -428,7 +428,7 @@ def test_verdicts_and_weeks_of_teams_have_the_owner_of_their_subject() -> None:
 
 
 def test_percentiles_are_those_of_the_time() -> None:
-    """Check that the buckets of a plain exponential histogram give the same percentiles as the views."""
+    """Check the views with the buckets of a plain exponential histogram."""
     views, timed = Views(), [(-2.0, 10), (0.0, 30), (1.5, 40), (80.0, 19), (1e6, 1)]
     for hour, share in ((0, 3), (25, 1)):
         at = HOUR + dt.timedelta(hours=hour)
