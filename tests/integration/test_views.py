@@ -359,6 +359,7 @@ def test_spark_has_the_same_rows_and_the_comments(
         spark.sql("DROP SCHEMA IF EXISTS views_of_kafka CASCADE")
 
 
+@pytest.mark.nightly
 @pytest.mark.spark
 def test_spark_measures_the_views(
     spark: SparkSession, lake: Path, ask: Callable[[str], list[Row]]
