@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import re
 from functools import partial
@@ -16,6 +17,7 @@ from lakehouse.ops.views.metric_views import metric_views
 from tests import dashboard
 from tests.deploy.bundle_file import read
 from tests.docs.pages import under
+from tests.gold_builder import put
 from tests.notebooks import bind
 from tests.sql_views import NOW, Row, asked, in_duckdb, jmxlake
 from tests.story_lake import Story
@@ -46,9 +48,21 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root.mkdir()
     Story(hours=4).tell().commit(root)
     jmxlake("rollup", str(root), "--engine", "local")
+    _put_distributions(root)
     jmxlake("slo", "publish", str(root), *SPAN)
     jmxlake("slo", "publish", str(root), "--week", "2026-W47")
     return root
+
+
+def _put_distributions(root: Path) -> None:
+    """Add values with percentiles, which no agent of the story requests."""
+    series = {"cluster": "c", "metric": "kafka.client.produce.throttle_time", "client_id": "app"}
+    for hour in (10, 40):
+        start = dt.datetime(2026, 11, 16, tzinfo=dt.UTC) + dt.timedelta(hours=hour)
+        for bucket, minutes in ((0, 30), (64, 25), (640, 5)):
+            value = {"sign": 1, "bucket": bucket, "series_us": minutes * 60_000_000}
+            row = {**series, "window_start": start, **value, "value_seconds": 0.0}
+            put(root, tables.DISTRIBUTIONS, row)
 
 
 @pytest.fixture(scope="module")
@@ -348,6 +362,7 @@ def test_spark_has_the_same_rows_and_the_comments(
         spark.sql("DROP SCHEMA IF EXISTS views_of_kafka CASCADE")
 
 
+@pytest.mark.nightly
 @pytest.mark.spark
 def test_spark_measures_the_views(
     spark: SparkSession, lake: Path, ask: Callable[[str], list[Row]]

@@ -77,6 +77,7 @@ class Dialect:
             as a name. Empty: the dialect reads only tables with names.
         comments_inline: Whether CREATE VIEW contains the comments instead of statements for them.
         constraints: Whether to write keys and tags of Unity Catalog.
+        drops_metric_views: Whether to drop a metric view first: Spark 4.2 does not replace it.
     """
 
     quote: str
@@ -88,6 +89,7 @@ class Dialect:
     path: str = ""
     comments_inline: bool = False
     constraints: bool = False
+    drops_metric_views: bool = False
 
     def name(self, *parts: str) -> str:
         """Return a quoted name of one or several parts."""
@@ -101,6 +103,7 @@ _SPARK_UTC: Final = (
 _SPARK: Final = Dialect(
     "`", spark_text, _SPARK_UTC, f"convert_timezone('UTC', {{1}}, {_SPARK_UTC})",
     "unix_micros({0})", "timestamp_micros({0})", path="delta.{1}", comments_inline=True,
+    drops_metric_views=True,
 )  # fmt: skip
 DIALECTS: Final = {
     "duckdb": Dialect(
@@ -108,7 +111,7 @@ DIALECTS: Final = {
         "make_timestamptz({0})", path="delta_scan({0})",
     ),
     "spark": _SPARK,
-    "databricks": replace(_SPARK, path="", constraints=True),
+    "databricks": replace(_SPARK, path="", constraints=True, drops_metric_views=False),
     "trino": Dialect(
         '"', standard_text, "CAST({0} AT TIME ZONE 'UTC' AS timestamp)",
         "CAST({0} AT TIME ZONE {1} AS timestamp)", "CAST(to_unixtime({0}) * 1e6 AS bigint)",
@@ -208,7 +211,10 @@ def statements(
                 yield f"COMMENT ON COLUMN {known[view.name]}.{column} IS {dialect.text(comment)}"
     columns = {view.name: view.columns for view in views()}
     for one in metric_views(columns) if measures else ():
-        yield statement(one, dialect.name(*within, one.name), known[one.source])
+        name = dialect.name(*within, one.name)
+        if dialect.drops_metric_views:
+            yield f"DROP VIEW IF EXISTS {name}"
+        yield statement(one, name, known[one.source])
     if dialect.constraints:
         yield from _keys(dialect, place)
         yield from _tags(dialect, place, known)
