@@ -15,6 +15,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from lakehouse.explain.terminal import view
 from tests import page_reader
 from tests.everywhere import small_fleet
 from tests.rig.connect_server import ConnectServer
@@ -33,6 +34,9 @@ _WEEK: Final = ("--week", small_fleet.ISO_WEEK, "--min-coverage", "0")
 _MINUTE: Final = 6e7
 _HOUR: Final = 3.6e9
 _SECONDS: Final = 3_600
+_COLUMNS: Final = 110
+"""Width of the timeline in a notebook."""
+
 _IN_CLIENT: Final = """
 import json, sys
 from pathlib import Path
@@ -59,10 +63,11 @@ def notebooks_equal(log: Callable[[str], object] = lambda _: None) -> dict[str, 
             jmxlake("report", str(lake), *_WEEK, "--json", "-", "--html", str(page))
         )
         tables = _tables(page.read_text("utf-8"))
-        story = jmxlake("explain", str(lake), CLIENT, *_WEEK)
+        story = json.loads(jmxlake("explain", str(lake), CLIENT, *_WEEK, "--json"))
         shown = _shown(lake, Path(folder))
+    timeline = view(story, terminal=False, width=_COLUMNS)
     problems = {
-        name: [*_in_page(name, html, tables, story), *_in_sql(name, rows, report)]
+        name: [*_in_page(name, html, tables, timeline), *_in_sql(name, rows, report)]
         for name, (html, rows) in shown.items()
     }
     for name, found in problems.items():
@@ -109,11 +114,11 @@ _ONLY_HERE: Final = {
 """Tables that a report does not have; the report's events are cards."""
 
 
-def _in_page(name: str, html: str, tables: Mapping[str, Any], story: str) -> list[str]:
+def _in_page(name: str, html: str, tables: Mapping[str, Any], timeline: str) -> list[str]:
     """Return the differences of a page."""
     if name == "client_story":
         told = page_reader.read(html).one("pre").raw
-        return [] if told.split() == story.split() else ["the timeline differs"]
+        return [] if told.split() == timeline.split() else ["the timeline differs"]
     own = _tables(html)
     named = own.keys() - _ONLY_HERE.get(name, set())
     different = [caption for caption in sorted(named) if own[caption] != tables.get(caption)]
