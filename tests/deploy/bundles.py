@@ -82,6 +82,9 @@ def arm64_home(folder: Path) -> Path:
     shutil.copytree(root / "usr/lib/python3.11", home / "lib/python3.11", symlinks=False)
     for file in root.glob("**/aarch64-linux-gnu/*.so*"):
         shutil.copy2(file, home / "lib")
+    for name in ("_curses", "_dbm", "nis", "readline"):  # jmxlake does not need their libraries
+        for module in home.glob(f"lib/python3.11/lib-dynload/{name}*"):
+            module.unlink()
     site = home / "lib/python3.11/site.py"
     site.write_text(site.read_text("utf-8").replace("dist-packages", "site-packages"), "utf-8")
     return home
