@@ -130,7 +130,7 @@ test-databricks: setup ## Test Databricks files without a workspace; requires th
 .PHONY: test-packaging
 test-packaging: $(VENV)/.installed promtool ## Test the packages, each extra in a clean environment; requires the package index
 	@$(BIN)/pytest tests/packaging/builds.py tests/packaging/extras.py tests/packaging/plugin.py \
-	  tests/packaging/promtool.py tests/packaging/burn_rules.py tests/packaging/sbom.py \
+	  tests/packaging/promtool.py tests/packaging/burn_rules.py tests/packaging/sbom.py tests/packaging/ci.py \
 	  tests/docs/duckdb_extension.py tests/packaging/release.py
 
 .PHONY: lint
@@ -158,8 +158,9 @@ pictures: $(VENV)/.installed browser ## Update the pictures of README.md and doc
 	@$(BIN)/python -m bench.pictures
 
 .PHONY: definitions
-definitions: $(VENV)/.installed ## Update the lakehouse's metric definitions after a change of the catalogue
+definitions: $(VENV)/.installed ## Update metric definitions and JSON Schemas after a change of the catalogue, settings or version
 	@$(BIN)/python -m docs.tools.definitions
+	@$(BIN)/python -m docs.tools.schemas
 
 # Versions of the lock for the Python of Databricks, without hashes because the wheel has none.
 ON_DATABRICKS := $(BIN)/uv pip compile --constraint requirements.lock --universal --python-version 3.12 \
