@@ -117,7 +117,7 @@ def _documented_struct(struct: type[msgspec.Struct]) -> type[msgspec.Struct]:
         extra: Schema = {"description": means[field.name]} if field.name in means else {}
         if isinstance(field.default, int | float | str) and field.default != "":
             extra["default"] = getattr(field.default, "text", field.default)
-        kind = Annotated[_documented(field.type), msgspec.Meta(extra_json_schema=extra)]
+        kind: Any = Annotated[_documented(field.type), msgspec.Meta(extra_json_schema=extra)]
         absent = msgspec.field(name=field.encode_name, default_factory=types.NoneType)
         present = msgspec.field(name=field.encode_name)
         fields.append((field.name, kind, present if field.required else absent))
