@@ -5,17 +5,24 @@ from __future__ import annotations
 import re
 from typing import Final
 
-_BLOCK: Final = re.compile(r"(?ms)^```(sh|console)\n(.*?)^```$")
+_BLOCK: Final = re.compile(r'(?ms)^```(sh|console)( title="[^"\n]*")?\n(.*?)^```$')
 NOT_HERE: Final = {
     "apt-get": "it would change the test machine",
 }
 """Skipped programs with the reason; all others run."""
 
 
-def blocks(markdown: str) -> list[str]:
-    """Return each block as a script; of a console block only the input."""
+def blocks(markdown: str, *, titled: bool = False) -> list[str]:
+    """Return each block as a script; of a console block only the input.
+
+    Args:
+        markdown: The page.
+        titled: Include blocks with a title, which names the machine that they need.
+    """
     found = []
-    for kind, text in _BLOCK.findall(markdown):
+    for kind, title, text in _BLOCK.findall(markdown):
+        if title and not titled:
+            continue
         typed = "".join(line[2:] + "\n" for line in text.splitlines() if line.startswith("$ "))
         found.append(text if kind == "sh" else typed)
     return found

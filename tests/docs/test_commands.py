@@ -141,7 +141,7 @@ def shared(folder: Path) -> Path:
 @pytest.fixture(scope="module")
 def followed(reader: Reader) -> str:
     """Return the output of all blocks of the quickstart."""
-    return reader.types(*blocks(QUICKSTART))
+    return reader.types(*blocks(QUICKSTART, titled=True))
 
 
 def test_quickstart_report_shows_throttled_client(reader: Reader, followed: str) -> None:
@@ -172,7 +172,7 @@ def test_readme_commands_run(reader: Reader) -> None:
 def test_only_listed_programs_are_skipped() -> None:
     skipped = set()
     for page in (README, QUICKSTART):
-        for block in blocks(page):
+        for block in blocks(page, titled=True):
             skipped |= runnable(block)[1]
     assert skipped == NOT_HERE.keys()
-    assert len(blocks(QUICKSTART)) > 5
+    assert len(blocks(QUICKSTART, titled=True)) > 5

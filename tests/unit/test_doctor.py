@@ -521,7 +521,7 @@ def test_only_what_somebody_must_do_is_not_good() -> None:
 
 
 def test_every_check_and_key_of_the_json_stands_in_the_docs() -> None:
-    docs = (DOCS / "doctor.md").read_text()
+    docs = (DOCS / "operations.md").read_text()
     for check in CHECKS:
         assert f"| `{check}` |" in docs
     told = to_json(diagnosis(WORST))

@@ -1,4 +1,4 @@
-"""What docs/public.md promises is still there: golden/public.json holds its names.
+"""Public names of CONTRIBUTING.md exist: golden/public.json lists them.
 
 A name that is new fails nothing; ``--golden`` adds it to the file, as each release does.
 """
@@ -151,7 +151,7 @@ def test_nothing_that_is_public_is_gone_or_another(part: str, pytestconfig: pyte
     gone = broken(whole[part], now)
     assert not gone, (
         f"public names broke: {gone}. Keep the old name beside the new one for a minor version "
-        "(docs/public.md, Deprecation). If it was never released, or its time is over: "
+        "(CONTRIBUTING.md, Public interfaces). If it was never released, or its time is over: "
         "pytest tests/unit/test_public.py --golden, and say so under Removed in CHANGELOG.md"
     )
 
@@ -163,7 +163,7 @@ def test_a_name_may_come_but_not_go_or_change() -> None:
 
 
 def test_what_is_promised_is_all_in_the_file() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "public.md").read_text("utf-8")
+    page = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text("utf-8")
     whole = json.loads(FILE.read_text("utf-8"))
     assert whole.keys() == PARTS.keys()
     assert all(f"| {part} |" in page for part in PARTS)
