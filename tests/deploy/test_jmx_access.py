@@ -1,4 +1,4 @@
-"""docs/jmx-access.md, step by step, on a host of its own."""
+"""The steps of docs/connect.md to a JMX port, on a host of its own."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from tests.deploy.conftest import Bundle
     from tests.deploy.machine import Machine
 
-DOCS = Path(__file__).parents[2] / "docs/jmx-access.md"
-BLOCK = re.compile(r"^```(sh|yaml)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+DOCS = Path(__file__).parents[2] / "docs/connect.md"
+BLOCK = re.compile(r"^```(sh|yaml) title=[^\n]+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # Kafka's start script hands KAFKA_JMX_OPTS to java; a client JVM stands for the broker here.
 KAFKA = """\
 [Service]
@@ -28,7 +28,8 @@ ExecStart=/usr/bin/java -Xmx64m -XX:TieredStopAtLevel=1 $KAFKA_JMX_OPTS -cp /srv
 
 
 def blocks() -> list[tuple[str, str]]:
-    return BLOCK.findall(DOCS.read_text("utf-8"))
+    (_, steps) = DOCS.read_text("utf-8").split("\n## JMX port\n")
+    return BLOCK.findall(steps.split("\n## ")[0])
 
 
 @pytest.fixture(scope="module")

@@ -252,8 +252,8 @@ def test_the_chart_gives_the_agent_its_configuration(
     assert ports[container["livenessProbe"]["httpGet"]["port"]] == read.health.port
 
 
-def test_the_values_of_the_page_on_strimzi_make_an_agent(tmp_path: Path) -> None:
-    page = (ROOT / "docs/strimzi.md").read_text("utf-8")
+def test_values_for_strimzi_make_an_agent(tmp_path: Path) -> None:
+    page = (ROOT / "docs/platforms.md").read_text("utf-8")
     blocks = [textwrap.dedent(one.split("```")[0]) for one in page.split("```yaml\n")[1:]]
     values, by_exporter = (yaml.safe_load(one) for one in blocks if "config:" in one)
     file = tmp_path / "values.yaml"

@@ -32,7 +32,7 @@ from tests.agent_metrics import FakeSpool
 if TYPE_CHECKING:
     from lakehouse.tables.command_group import LazyGroup, SectionedGroup
 
-DOCS = (Path(__file__).parents[2] / "docs" / "agent.md").read_text()
+DOCS = Path(__file__).parents[2] / "docs"
 CONTEXT = click.Context(main)
 COMMANDS = sorted(main.list_commands(CONTEXT))
 
@@ -42,7 +42,7 @@ def test_every_command_and_option_has_help_and_stands_in_the_docs(name: str) -> 
     command = main.get_command(CONTEXT, name)
     assert command is not None
     assert command.help
-    assert f"jmxlake-agent {name}" in DOCS
+    assert f"jmxlake-agent {name}" in (DOCS / "agent.md").read_text("utf-8")
     for parameter in command.params:
         if isinstance(parameter, click.Option):
             assert parameter.help, f"{name} {parameter.name}"
@@ -124,6 +124,7 @@ def test_completion_lists_new_names_and_the_commands_of_a_group() -> None:
 
 
 def test_every_metric_of_health_stands_in_the_docs(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (DOCS / "prometheus.md").read_text("utf-8")
     monkeypatch.setattr(memory, "java", lambda: (1, 1.0))
     stats = AgentStats()
     stats.expect({("broker-1", "min_isr"): ("jmx", 1)})
@@ -131,12 +132,12 @@ def test_every_metric_of_health_stands_in_the_docs(monkeypatch: pytest.MonkeyPat
     stats.registry.register(Measured(stats, waiting, waiting, 0.0))  # type: ignore[arg-type]
     for metric in stats.registry.collect():
         suffix = {"counter": "_total", "info": "_info"}.get(metric.type, "")
-        assert f"`{metric.name}{suffix}`" in DOCS
+        assert f"`{metric.name}{suffix}`" in page
     names = [*map(live_name, SHOWN), *(f"{live_name(one)}_total" for one in LOST)]
     assert [
         one
         for one in (*names, FAMILY_KNOWN, METRIC_KNOWN, UNSHOWN_SERIES)
-        if f"`{one}`" not in DOCS
+        if f"`{one}`" not in page
     ] == []
 
 

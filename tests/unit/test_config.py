@@ -329,9 +329,9 @@ def test_duplicate_key_is_refused(tmp_path: Path) -> None:
         loader.load(doubled)
 
 
-def test_configuration_in_the_msk_page_is_valid() -> None:
-    page = (Path(__file__).parents[2] / "docs/msk.md").read_text("utf-8")
-    text = textwrap.dedent(page.split("```yaml\n")[1].split("```")[0])
+def test_configuration_for_msk_is_valid() -> None:
+    page = (Path(__file__).parents[2] / "docs/platforms.md").read_text("utf-8")
+    text = textwrap.dedent(page.split("cat > msk.yaml <<'END'\n")[1].split("   END\n")[0])
     (source,) = loader.parse(yaml.safe_load(text), "agent.yaml", {}).sources
     assert source.node == "every"
     assert source.prometheus
