@@ -12,6 +12,7 @@ import os
 import sys
 from functools import partial
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
@@ -62,12 +63,12 @@ def missed(figures: Mapping[str, float]) -> list[str]:
     return [*low, *high]
 
 
-def measured(name: str, log: Callable[[str], object], pages: list[str]) -> dict[str, float]:
+def measured(name: str, log: Callable[[str], object], *options: object) -> dict[str, float]:
     """Return the figures of a part."""
     part = PARTS[name]
     module = import_module(f"tests.hands.{part.module}")
     function: Callable[..., dict[str, float]] = getattr(module, part.function)
-    return function(log, pages) if name == "docs" else function(log)
+    return function(log, *options)
 
 
 def main() -> None:
@@ -75,11 +76,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.hands", description=__doc__)
     parser.add_argument("--only", choices=PARTS, action="append", help="one part only; repeatable")
     parser.add_argument("--page", action="append", default=[], help="one page of docs; repeatable")
+    parser.add_argument("--lake", type=Path, help="folder with the sample's lake and report")
     asked = parser.parse_args()
     log = partial(print, flush=True)
     figures: dict[str, float] = {}
     for name in asked.only or PARTS:
-        figures |= measured(name, log, asked.page)
+        figures |= measured(name, log, *((asked.page, asked.lake) if name == "docs" else ()))
     bad = [] if asked.page else missed(figures)
     for line in bad:
         log(f"missed: {line}")

@@ -55,17 +55,20 @@ def pages() -> list[Path]:
     return sorted(one for one in (ROOT / "docs").glob("*.md") if one.name not in GENERATED)
 
 
-def counts(log: Callable[[str], object], only: Iterable[str] = ()) -> dict[str, int]:
+def counts(
+    log: Callable[[str], object], only: Iterable[str] = (), made: Path | None = None
+) -> dict[str, int]:
     """Run all pages and README.md, and return the figures.
 
     Args:
         log: Gets a line for each problem.
         only: Names of pages to run. Empty: all.
+        made: Folder with the sample's lake and report. None: make them, about a minute.
     """
     chosen = [one for one in [ROOT / "README.md", *pages()] if not only or one.name in only]
     with tempfile.TemporaryDirectory(prefix="jmxlake-docs-") as name:
         folder = Path(name)
-        prepare(folder)
+        prepare(folder, made)
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             results = list(pool.map(lambda page: run(page, folder), chosen))
     for page, result in zip(chosen, results, strict=True):
@@ -82,11 +85,10 @@ def counts(log: Callable[[str], object], only: Iterable[str] = ()) -> dict[str, 
     }
 
 
-def prepare(folder: Path) -> None:
-    """Create the programs, the sample's lake and its report."""
+def prepare(folder: Path, made: Path | None) -> None:
+    """Create the programs of a shell, and the sample's lake and report."""
     programs, lake = folder / "bin", folder / "lake"
     programs.mkdir()
-    lake.mkdir()
     (folder / "home").mkdir()
     for name in _PROGRAMS:
         script = programs / name
@@ -95,6 +97,10 @@ def prepare(folder: Path) -> None:
     pip = programs / "pip"
     pip.write_text("#!/bin/sh\n# jmxlake is installed: tests/hands/first_report.py installs it\n")
     pip.chmod(0o755)
+    if made is not None:
+        shutil.copytree(made, lake)
+        return
+    lake.mkdir()
     for command in (("sample", "lake"), _WEEKLY):
         subprocess.run(
             [programs / "jmxlake", *command], cwd=lake, env=environment(folder),
