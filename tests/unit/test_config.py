@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import re
-import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -331,7 +330,7 @@ def test_duplicate_key_is_refused(tmp_path: Path) -> None:
 
 def test_configuration_for_msk_is_valid() -> None:
     page = (Path(__file__).parents[2] / "docs/platforms.md").read_text("utf-8")
-    text = textwrap.dedent(page.split("cat > msk.yaml <<'END'\n")[1].split("   END\n")[0])
+    text = page.split("cat > msk.yaml <<'END'\n")[1].split("\nEND\n")[0]
     (source,) = loader.parse(yaml.safe_load(text), "agent.yaml", {}).sources
     assert source.node == "every"
     assert source.prometheus
