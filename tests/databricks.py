@@ -1,6 +1,6 @@
 """Everything about Databricks that runs without a workspace: ``make test-databricks``.
 
-The tests whose names have the findings of docs/databricks.md in them, ``f01`` to ``f25``; and a
+The tests whose names have the findings of databricks_findings.yaml in them, ``f01`` to ``f25``; a
 lake in a catalog over Spark Connect, by the client of Spark 4.0, as serverless has it, which
 refuses what serverless refuses; and a lake in a real Unity Catalog server. One line of JSON at the
 end counts them.
@@ -15,8 +15,10 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from xml.etree import ElementTree as ET
+
+import yaml
 
 from demo.errors import DemoError
 from demo.jars import cache_folder, unity_jars
@@ -24,6 +26,7 @@ from deploy.tools import uv
 from tests.everywhere.commands import PYTHON
 
 ROOT = Path(__file__).parents[1]
+FINDINGS = Path(__file__).with_name("databricks_findings.yaml")
 CLIENT = "pyspark-client==4.0.1"
 FINDING = re.compile(r"_f(\d\d)(?=_)")
 EVERY = {f"{number:02}" for number in range(1, 26)}
@@ -84,11 +87,15 @@ def in_unity_catalog() -> Ran:
 
 
 def left_to_a_workspace() -> int:
-    """Findings of which the page says that something is left."""
-    page = (ROOT / "docs/databricks.md").read_text("utf-8")
-    rows = re.findall(r"^\| \d+ \|.*\|([^|]*)\|$", page, re.MULTILINE)
-    assert len(rows) == len(EVERY), "a row for each finding"
-    return sum(bool(left.strip()) for left in rows)
+    """Return the number of findings that have something open."""
+    return sum("open" in finding for finding in findings())
+
+
+def findings() -> list[dict[str, Any]]:
+    """Return the findings of the review."""
+    found: list[dict[str, Any]] = yaml.safe_load(FINDINGS.read_text("utf-8"))
+    assert {f"{one['number']:02}" for one in found} == EVERY, "each finding has an entry"
+    return found
 
 
 def main() -> None:

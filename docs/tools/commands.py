@@ -20,7 +20,8 @@ _INTRODUCTION: Final = """\
 There are two programs: `jmxlake-agent` runs on a broker's host, and `jmxlake` works on a lake.
 `--help` prints the same texts. The exit code is 0 for success, 1 for an error (one line on standard
 error names the place, the problem and the fix) and 2 for a wrong command line. The pages of some
-commands list further codes: [rollup](../rollup.md), [doctor](../doctor.md), [send](../send.md)."""
+commands list further codes: [rollup](../rollup.md), [doctor](../operations.md),
+[weekly](../weekly.md)."""
 
 
 def text() -> str:

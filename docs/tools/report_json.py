@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import chain
+from pathlib import Path
 from typing import Any, Final, get_args, get_origin
 
 from docs.tools.layout import code, page, table
@@ -43,6 +44,8 @@ lakehouse.report.facts.report_json` prints the schema of the installed version.
 - A lost table of gold ([rollup](../rollup.md)) makes figures unknown, and `incomplete` lists its
   hours."""
 
+_TIMELINE: Final = Path(__file__).with_name("explain_json.md")
+"""Keys of the timeline of one subject, which has no records."""
 _SIMPLE: Final = {str: "text", int: "number", float: "number", bool: "flag"}
 
 
@@ -51,7 +54,7 @@ def text() -> str:
     parts, paths = ["## Top level", _keys(Report)], dict[Any, str]()
     for name, field in fields_of(Report).items():
         parts += _section("##", name, field, paths)
-    return page("report.json", _INTRODUCTION, *parts)
+    return page("report.json", _INTRODUCTION, *parts, _TIMELINE.read_text("utf-8").rstrip())
 
 
 def _section(mark: str, path: str, field: Field, paths: dict[Any, str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""DuckDB's extension ``delta`` reads gold and its views, with the blocks of docs/reading.md.
+"""DuckDB's extension ``delta`` reads gold and its views, with the blocks of docs/views.md.
 
 The test has its own environment, because the package index has the extension only for other
 versions of DuckDB than the rollup's. ``make test-packaging`` runs it.
@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from lakehouse.cli.main import main
 from tests.docs.pages import under
-from tests.docs.test_reading import PAGE, PLACE
+from tests.docs.test_reading import PAGE, TABLE
 from tests.packaging.conftest import Environment, uv
 
 if TYPE_CHECKING:
@@ -47,7 +47,8 @@ def environment(tmp_path: Path) -> Environment:
 def test_extension_reads_gold_and_views(
     environment: Environment, lake: Path, wanted: list[tuple[str, float]]
 ) -> None:
-    of_tables, of_views = (sql.replace(PLACE, str(lake)) for sql in under(PAGE, "sql")["DuckDB"])
+    blocks = under(PAGE, "sql")["DuckDB"]
+    of_tables, of_views = (sql.replace(TABLE, f"{lake}/gold/topics") for sql in blocks)
     views = CliRunner().invoke(main, ["views", "--dialect", "duckdb", str(lake)])
     assert views.exit_code == 0, views.output
     ran = environment.run("python", "-c", _ASK, json.dumps([of_tables, views.stdout, of_views]))

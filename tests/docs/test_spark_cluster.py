@@ -1,4 +1,4 @@
-"""Commands of docs/spark-cluster.md: Spark and jmxlake accept every option and setting of them.
+"""Commands of docs/engines.md: Spark and jmxlake accept every option and setting of them.
 
 Nothing is submitted. Spark's own class parses the command lines of spark-submit, and its registry
 has the settings.
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 ROOT: Final = Path(__file__).parents[2]
-PAGE: Final = (ROOT / "docs" / "spark-cluster.md").read_text("utf-8")
+PAGE: Final = (ROOT / "docs" / "engines.md").read_text("utf-8")
 SETTINGS: Final = ROOT / "deploy" / "spark" / "jmxlake.conf"
 MAIN: Final = "job.py"
 REGISTRIES: Final = (
@@ -44,8 +44,8 @@ SERVER: Final = "org.apache.spark.sql.connect.service.SparkConnectServer"
 
 def commands() -> list[list[str]]:
     """Return the words of each command of the page, without leading variables."""
-    lines = [line for block in blocks(PAGE) for line in block.replace("\\\n", " ").splitlines()]
-    found = [shlex.split(line) for line in lines if line]
+    written = "".join(blocks(PAGE, titled=True)).replace("\\\n", " ")
+    found = [shlex.split(line, comments=True) for line in written.splitlines() if line]
     return [[word for word in words if not re.match(r"[A-Z_]+=", word)] for words in found]
 
 

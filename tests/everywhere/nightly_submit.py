@@ -1,4 +1,4 @@
-"""The recipe for a standalone cluster in docs/spark-cluster.md: workers' Python from an archive.
+"""The recipe for a standalone cluster in docs/engines.md: workers' Python from an archive.
 
 The command is the page's, with other places. The archive is an environment that borrows the tests'
 libraries, because no test of this kind asks the package index. ``make test-cluster`` runs it.

@@ -14,6 +14,7 @@ from lakehouse import tables
 from lakehouse.ops.views import render
 from tests import dashboard
 from tests.deploy.bundle_file import read
+from tests.docs.pages import under
 from tests.notebooks import bind
 from tests.sql_views import NOW, Row, asked, in_duckdb, jmxlake
 from tests.story_lake import Story
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.reads
 
 PAGE: Final = (Path(__file__).parents[2] / "docs" / "views.md").read_text("utf-8")
-QUESTIONS: Final = re.findall(r"(?s)```sql\n(.*?)```", PAGE)
+QUESTIONS: Final = under(PAGE, "sql")["Example queries"]
+LISTED: Final = PAGE.partition("## List of views")[2].partition("\n## ")[0]
 VIEWS: Final = "${var.catalog}.${resources.schemas.views.name}."
 SPAN: Final = ("--from", "2026-11-16T10:00Z", "--to", "2026-11-16T14:00Z")
 IN_SPAN: Final = "WHERE hour_utc < TIMESTAMP '2026-11-16 14:00:00'"
@@ -283,14 +285,15 @@ def test_the_page_is_right(ask: Callable[[str], list[Row]], lake: Path) -> None:
     assert len(QUESTIONS) == 5
     for one in QUESTIONS:
         assert ask(one)
-    listed = re.findall(r"`(\w+)`", "".join(re.findall(r"(?m)^\| `.*?\|", PAGE)))
+    for head in ("Dimensions", "Percentiles"):
+        for one in under(PAGE, "sql")[head]:
+            ask(one)
+    listed = re.findall(r"`(\w+)`", "".join(re.findall(r"(?m)^\| `.*?\|", LISTED)))
     assert listed == [one.name for one in render.views()]
     commands = re.findall(r"(?m)^jmxlake (views .*) > views.sql$", PAGE)
     assert len(commands) == len(render.DIALECTS)
     for one in commands:
-        assert "CREATE OR REPLACE VIEW" in jmxlake(
-            *one.replace("/var/lib/jmxlake", str(lake)).split()
-        )
+        assert "CREATE OR REPLACE VIEW" in jmxlake(*re.sub(r"\blake$", str(lake), one).split())
 
 
 @pytest.mark.spark

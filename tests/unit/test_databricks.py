@@ -1,6 +1,6 @@
 """The bundle, as far as it can be known without a workspace.
 
-``f01`` to ``f25`` in a test's name are the findings of docs/databricks.md.
+``f01`` to ``f25`` in a test's name are the findings of tests/databricks_findings.yaml.
 """
 
 from __future__ import annotations

@@ -201,13 +201,8 @@ def test_the_view_is_the_golden_one(name: str) -> None:
     assert max(map(len, text.splitlines())) <= width
 
 
-def test_the_documentation_shows_the_view_as_it_is() -> None:
-    docs = (GOLDEN.parents[1] / "docs" / "explain.md").read_text(encoding="utf-8")
-    assert f"```\n{view(topic(), terminal=False)}```" in docs
-
-
 def test_the_documentation_names_every_key_of_the_facts() -> None:
-    docs = (GOLDEN.parents[1] / "docs" / "explain.md").read_text(encoding="utf-8")
+    docs = (GOLDEN.parents[1] / "docs" / "tools" / "explain_json.md").read_text(encoding="utf-8")
     made: Any = topic()
     words: Any = EVENT["words"]
     known = set(made) | set(made["subject"]) | set(made["answers"][0]) | set(words)

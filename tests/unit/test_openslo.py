@@ -449,7 +449,7 @@ def test_what_the_docs_show_can_be_done(tmp_path: Path):
     text = (Path(__file__).parents[2] / "docs" / "objectives.md").read_text("utf-8")
     blocks = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
     slos = [block for block in blocks if "kind: SLO" in block]
-    assert [found_in(tmp_path, block)[0].outcome for block in slos] == ["supported"] * 4
+    assert [found_in(tmp_path, block)[0].outcome for block in slos] == ["supported"] * 3
     (planned,) = [block for block in blocks if block.startswith("maintenance:")]
     (tmp_path / "planned.yaml").write_text(planned, "utf-8")
     assert len(report_calendar.load_maintenance(tmp_path / "planned.yaml")) == 1

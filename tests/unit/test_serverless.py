@@ -1,6 +1,6 @@
 """What Databricks does to a rollup and a report, by fakes of it.
 
-``f01`` to ``f24`` in a test's name are findings of docs/databricks.md.
+``f01`` to ``f24`` in a test's name are findings of tests/databricks_findings.yaml.
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ from lakehouse.cli.main import main
 from lakehouse.cli.options import named
 from lakehouse.cli.reports.weekly import settings_in, weekly
 from lakehouse.errors import ConfigFileError
+from lakehouse.report import owners
 from lakehouse.report.send import settings
 from lakehouse.report.send.settings import Settings
 
@@ -152,11 +153,11 @@ def test_options_that_exclude_each_other_do_so_in_the_file(
     assert said in run.stderr
 
 
-PAGE: Final = (Path(__file__).parents[2] / "docs/send.md").read_text("utf-8")
+PAGE: Final = (Path(__file__).parents[2] / "docs/weekly.md").read_text("utf-8")
 
 
 def test_files_of_the_page_are_valid(tmp_path: Path) -> None:
-    send, job, chart = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
+    job, chart, send, owned = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
     file = tmp_path / "send.yaml"
     file.write_text(send)
     loaded = settings.load(file)
@@ -169,6 +170,8 @@ def test_files_of_the_page_are_valid(tmp_path: Path) -> None:
     assert sent.webhook.format == "teams"
     of_chart = yaml.safe_load(chart)["weekly"]["config"]
     assert context_of(tmp_path, yaml.safe_dump(of_chart), "lake").params["root"] == "lake"
+    (tmp_path / "owners.yaml").write_text(owned)
+    assert owners.load(tmp_path / "owners.yaml").prices is not None
 
 
 def test_week_and_cluster_are_filled_in_and_lead_nowhere_else() -> None:
