@@ -106,6 +106,10 @@ test-versions: setup ## Test brokers of eight Kafka releases over JMX and an exp
 test-seeds: setup ## Test each item of the five KIPs and compare figures with known truth on real brokers; BENCH="--only NAME"
 	@exec $(BIN)/python -m tests.seeds $(BENCH)
 
+.PHONY: test-hands
+test-hands: setup ## Measure installation, documentation, packages, notebooks and commands of a newcomer; HANDS="--only docs"
+	@exec $(BIN)/python -m tests.hands $(HANDS)
+
 .PHONY: test-deploy
 test-deploy: setup ## Test bundle, .deb, units, Ansible and Kubernetes on a real systemd; requires the package index
 	$(call need,qemu-aarch64-static,qemu-user-static)
@@ -130,7 +134,7 @@ test-databricks: setup ## Test Databricks files without a workspace; requires th
 .PHONY: test-packaging
 test-packaging: $(VENV)/.installed promtool ## Test the packages, each extra in a clean environment; requires the package index
 	@$(BIN)/pytest tests/packaging/builds.py tests/packaging/extras.py tests/packaging/plugin.py \
-	  tests/packaging/promtool.py tests/packaging/burn_rules.py tests/packaging/sbom.py tests/packaging/ci.py \
+	  tests/packaging/promtool.py tests/packaging/burn_rules.py tests/packaging/sbom.py tests/packaging/ci.py tests/packaging/uvx.py \
 	  tests/docs/duckdb_extension.py tests/packaging/release.py
 
 .PHONY: lint

@@ -70,11 +70,12 @@ def counts(
         folder = Path(name)
         prepare(folder, made)
         with ThreadPoolExecutor(_AT_ONCE) as pool:
-            results = list(pool.map(lambda page: run(page, folder), chosen))
-    for page, result in zip(chosen, results, strict=True):
-        for kind in ("failed", "stale", "wrong"):
-            for text in getattr(result, kind):
-                log(f"{kind} {page.relative_to(ROOT)}:{text}")
+            results = []
+            for page, result in zip(
+                chosen, pool.map(lambda one: run(one, folder), chosen), strict=True
+            ):
+                _log(log, page, result)
+                results.append(result)
     return {
         "docs_words": sum(len(page.read_text("utf-8").split()) for page in pages()),
         "docs_pages": len(pages()),
@@ -83,6 +84,13 @@ def counts(
         "doc_outputs_stale": sum(len(one.stale) for one in results),
         "doc_options_unknown": sum(len(one.wrong) for one in results),
     }
+
+
+def _log(log: Callable[[str], object], page: Path, result: Result) -> None:
+    log(f"{page.name}: {result.run} commands")
+    for kind in ("failed", "stale", "wrong"):
+        for text in getattr(result, kind):
+            log(f"{kind} {page.relative_to(ROOT)}:{text}")
 
 
 def prepare(folder: Path, made: Path | None) -> None:
