@@ -77,8 +77,10 @@ def _problem(call: Sequence[str]) -> str | None:
     while True:
         try:
             given, rest, _ = command.make_parser(context).parse_args(list(words))
-        except click.UsageError as error:
+        except click.NoSuchOption as error:
             return error.message
+        except click.UsageError:
+            return None  # prose names an option without its value
         if not isinstance(command, click.Group) or not rest:
             return _wrong_choice(command, given)
         below = command.get_command(context, rest[0])

@@ -1,7 +1,8 @@
 """Words, pages and commands of the documentation.
 
 The blocks of a page that have no title run in one shell, in a folder with the sample's lake and its
-report. A block with a title runs elsewhere: only its calls of jmxlake are checked.
+report. A block with a title runs elsewhere: its calls of jmxlake are checked, and a test runs those of
+README.md and the quickstart on a real broker.
 """
 
 from __future__ import annotations
@@ -14,9 +15,11 @@ import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from tests.docs.pages import NOT_HERE
 from tests.hands import command_line
 from tests.hands.page_script import Step, bash, is_stale, outputs, steps
 
@@ -69,10 +72,12 @@ def counts(
     with tempfile.TemporaryDirectory(prefix="jmxlake-docs-") as name:
         folder = Path(name)
         prepare(folder, made)
+        of_broker = Result() if only else with_broker()
+        _log(log, ROOT / "docs" / "quickstart.md", of_broker)
         with ThreadPoolExecutor(_AT_ONCE) as pool:
-            results = []
+            results = [of_broker]
             for page, result in zip(
-                chosen, pool.map(lambda one: run(one, folder), chosen), strict=True
+                chosen, pool.map(partial(run, folder=folder), chosen), strict=True
             ):
                 _log(log, page, result)
                 results.append(result)
@@ -120,6 +125,21 @@ def environment(folder: Path) -> dict[str, str]:
     """Return the environment of a shell: only the programs of a page, and an empty home."""
     path = f"{folder / 'bin'}:/usr/local/bin:/usr/bin:/bin"
     return {"PATH": path, "HOME": str(folder / "home"), "LANG": "C.UTF-8", "TMPDIR": str(folder)}
+
+
+def with_broker() -> Result:
+    """Run the blocks with a title of README.md and the quickstart, which need a broker or pip."""
+    command = [sys.executable, "-m", "pytest", "-q", "tests/docs/test_commands.py"]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if ran.returncode != 0:
+        return Result(failed=(ran.stdout[-4000:],))
+    titled = [
+        step
+        for name in ("README.md", "docs/quickstart.md")
+        for step in steps((ROOT / name).read_text("utf-8"))
+        if step.title and not step.script.startswith((*NOT_HERE, "uvx "))
+    ]
+    return Result(sum(step.count for step in titled))
 
 
 def run(page: Path, folder: Path) -> Result:

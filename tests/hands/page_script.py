@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from textwrap import dedent
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-_BLOCK: Final = re.compile(r'(?ms)^```(sh|console)( title="[^"\n]*")?\n(.*?)^```$')
+_BLOCK: Final = re.compile(r'(?ms)^( *)```(sh|console)( title="[^"\n]*")?\n(.*?)^\1```$')
 _HERE_DOCUMENT: Final = re.compile(r"<<-?\s*['\"]?(\w+)")
 _MARK: Final = "\x1e"
 _DAYS: Final = "Mon|Tue|Wed|Thu|Fri|Sat|Sun"
@@ -46,7 +47,8 @@ class Step(NamedTuple):
 def steps(markdown: str) -> Iterator[Step]:
     """Yield the steps of all blocks: a block of ``sh``, or each command of a console block."""
     for block in _BLOCK.finditer(markdown):
-        kind, title, text = block.groups()
+        _, kind, title, indented = block.groups()
+        text = dedent(indented)
         line = markdown.count("\n", 0, block.start()) + 2
         place = (title or "").removeprefix(' title="').rstrip('"')
         if kind == "sh":
