@@ -106,6 +106,10 @@ test-versions: setup ## Test brokers of eight Kafka releases over JMX and an exp
 test-seeds: setup ## Test each item of the five KIPs and compare figures with known truth on real brokers; BENCH="--only NAME"
 	@exec $(BIN)/python -m tests.seeds $(BENCH)
 
+.PHONY: test-hands
+test-hands: setup ## Measure installation, documentation, packages, notebooks and commands of a newcomer; HANDS="--only docs"
+	@exec $(BIN)/python -m tests.hands $(HANDS)
+
 .PHONY: test-deploy
 test-deploy: setup ## Test bundle, packages, units, Ansible and Kubernetes on a real systemd; requires the package index
 	$(call need,qemu-aarch64-static,qemu-user-static)
@@ -131,8 +135,8 @@ test-databricks: setup ## Test Databricks files without a workspace; requires th
 .PHONY: test-packaging
 test-packaging: $(VENV)/.installed promtool ## Test the packages, each extra in a clean environment; requires the package index
 	@$(BIN)/pytest tests/packaging/builds.py tests/packaging/extras.py tests/packaging/plugin.py \
-	  tests/packaging/promtool.py tests/packaging/burn_rules.py tests/packaging/sbom.py \
-	  tests/docs/duckdb_extension.py tests/packaging/release.py tests/packaging/workflows.py
+	  tests/packaging/promtool.py tests/packaging/burn_rules.py tests/packaging/sbom.py tests/packaging/ci.py \
+	  tests/packaging/uvx.py tests/docs/duckdb_extension.py tests/packaging/release.py tests/packaging/workflows.py
 
 .PHONY: lint
 lint: $(VENV)/.installed ## Run ruff, mypy --strict, import rules and the plain-English check, and search for merge markers
@@ -159,8 +163,9 @@ pictures: $(VENV)/.installed browser ## Update the pictures of README.md and doc
 	@$(BIN)/python -m bench.pictures
 
 .PHONY: definitions
-definitions: $(VENV)/.installed ## Update the lakehouse's metric definitions after a change of the catalogue
+definitions: $(VENV)/.installed ## Update metric definitions and JSON Schemas after a change of the catalogue, settings or version
 	@$(BIN)/python -m docs.tools.definitions
+	@$(BIN)/python -m docs.tools.schemas
 
 # Versions of the lock for the Python of Databricks, without hashes because the wheel has none.
 ON_DATABRICKS := $(BIN)/uv pip compile --constraint requirements.lock --universal --python-version 3.12 \

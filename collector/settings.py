@@ -47,6 +47,12 @@ class Quantity(int):
             raise ValueError(f"must be at most {cls.most}")
         return super().__new__(cls, amount)
 
+    @property
+    def text(self) -> str:
+        """Amount in the largest unit in which it is a whole number."""
+        unit = next(name for name in reversed(self.units) if self % self.units[name] == 0)
+        return f"{self // self.units[unit]}{unit}"
+
     @classmethod
     def _amount(cls, text: str) -> int | None:
         match = re.fullmatch(r"([0-9]{1,4000})\s*([A-Za-z]+)", text)

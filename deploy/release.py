@@ -29,6 +29,7 @@ _VERSIONS: Final = (
     ("deploy/helm/Chart.yaml", r"^(version|appVersion): (.+)$"),
     ("deploy/kafka/pom.xml", r"^  <(version)>(.+)</version>$"),
     ("deploy/kafka/aiven/pom.xml", r"^  <(version)>(.+)</version>$"),
+    ("deploy/agent.yaml", r"^# yaml-language-server: \$(schema)=.*/v(.+)/deploy/"),
 )
 """Where the version stands, too."""
 

@@ -296,6 +296,7 @@ _REQUESTS: Final = "lakehouse/report/tables/requests.py"
 
 COMMANDS: Final = (
     ("-m", "docs.tools.definitions"),
+    ("-m", "docs.tools.schemas"),
     ("-m", "pytest", "-q", "tests/integration/test_report_golden.py", "--golden"),
     ("-m", "tests.unit.test_page_golden"),
 )

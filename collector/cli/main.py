@@ -20,6 +20,7 @@ _COMMANDS: Final = {
     },
     "Set up": {
         "config": ("main", "Print the reference configuration with all keys."),
+        "schema": ("main", "Print the JSON Schema of the configuration."),
         "check": ("check", "Test all connections and print failures with fixes."),
         "scrape": ("scrape", "Scrape once and print non-zero values."),
         "client-metrics": (
@@ -74,6 +75,20 @@ def config() -> None:
     Each key has its default value.
     """
     click.echo(_shipped("agent.yaml"), nl=False)
+
+
+@click.command
+def schema() -> None:
+    """Print the JSON Schema of the configuration.
+
+    Editors use it for completion and checks. A file that jmxlake-agent config printed names the
+    schema of its version. For an editor without network access, write the output to a file and
+    name that file in the first line of the configuration: # yaml-language-server: $schema=FILE
+    """
+    from collector.config.json_schema import agent_schema
+    from lakehouse.tables import json_schema
+
+    click.echo(json_schema.text(agent_schema()), nl=False)
 
 
 @click.command("systemd-unit")

@@ -23,7 +23,14 @@ from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties
 from deltalake.exceptions import DeltaError
 
 from collector.delivery import arrow
+from collector.errors import LakeError, extra
 from lakehouse.tables import Table, paths
+from lakehouse.tables.pinned import wrong_version
+
+if (problem := wrong_version("deltalake")) is not None:
+    raise LakeError(
+        f"lake: {problem}, on which exactly-once delivery relies; install {extra('agent')}"
+    )
 
 # Number of an earlier process's commits that are synced again. The kernel keeps unwritten data for
 # half a minute at most, so older commits are on the disk.

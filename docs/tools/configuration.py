@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
 import json
-import re
 import types
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Union, get_args, get_origin
@@ -15,6 +13,7 @@ from collector.config.loader import PREFIX
 from collector.config.schema import Config, FamilySettings
 from collector.settings import Duration, Section, Size
 from docs.tools.layout import code, page, prose, table
+from lakehouse.tables.json_schema import meanings, summary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,7 +35,6 @@ _NAMES: Final = {
     int: "whole number", str: "text", bool: "`true` or `false`", Path: "path",
     Duration: "duration", Size: "size",
 }  # fmt: skip
-_UNITS: Final = {Duration: ("h", "m", "s", "ms"), Size: ("GiB", "MiB", "KiB", "B")}
 
 
 def text() -> str:
@@ -58,26 +56,14 @@ def sections_of(section: type[Section], name: str = "") -> Iterator[tuple[str, t
             yield from sections_of(inner, f"{below}.NAME" if inner is FamilySettings else below)
 
 
-def meanings(section: type[Section]) -> dict[str, str]:
-    """Return the meaning of each key of a section, from its and its bases' docstrings."""
-    found: dict[str, str] = {}
-    for kind in (*section.__bases__, section):
-        _, _, attributes = inspect.cleandoc(kind.__doc__ or "").partition("Attributes:\n")
-        entries = re.split(r"(?m)^    (?=\w+: )", attributes)
-        pairs = (entry.partition(": ") for entry in entries if entry.strip())
-        found |= {name: prose(meaning) for name, _, meaning in pairs}
-    return found
-
-
 def _section(name: str, section: type[Section]) -> str:
     head = f"## `{name}`" if name else "## Top level"
-    summary = prose(inspect.cleandoc(section.__doc__ or "").partition("\n")[0])
     means = meanings(section)
     rows = [
-        (code(field.name), _type(field.type), _default(field), means[field.name])
+        (code(field.name), _type(field.type), _default(field), prose(means[field.name]))
         for field in msgspec.structs.fields(section)
     ]
-    parts = [head, summary, table(("Key", "Type", "Default", "Meaning"), rows)]
+    parts = [head, prose(summary(section)), table(("Key", "Type", "Default", "Meaning"), rows)]
     if name and "NAME" not in name:
         full = f"{name}.{msgspec.structs.fields(section)[0].name}"
         variable = PREFIX + full.replace(".", "__").upper()
@@ -125,7 +111,7 @@ def _shown(value: Any) -> str:
     if value is None:
         return "none"
     if isinstance(value, Duration | Size):
-        return code(_amount(value))
+        return code(value.text)
     if isinstance(value, bool):
         return code(str(value).lower())
     if isinstance(value, tuple):
@@ -133,9 +119,3 @@ def _shown(value: Any) -> str:
     if isinstance(value, Section):
         return "as below"
     return "none" if value in ({}, "") else code(str(value))
-
-
-def _amount(value: Duration | Size) -> str:
-    """Return a quantity in the largest unit in which it is a whole number."""
-    unit = next(unit for unit in _UNITS[type(value)] if value % value.units[unit] == 0)
-    return f"{value // value.units[unit]}{unit}"

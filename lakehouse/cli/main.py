@@ -48,6 +48,7 @@ _COMMANDS: Final = {
     },
     "Setup": {
         "watched-groups": ("watched_groups", "Choose the groups that agents count, by topic."),
+        "schema": ("schema", "Print the JSON Schema of a YAML file."),
         "sample": ("setup", "Write a sample lake of an invented Kafka cluster."),
         "completion": ("setup", "Print a shell completion script."),
         "systemd-unit": ("setup", "Print a systemd unit for maintain, rollup or weekly."),

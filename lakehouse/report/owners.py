@@ -148,8 +148,19 @@ _Globs = Annotated[
 ]
 
 
-class _Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """An entry of the file."""
+class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An entry of the file: an owner, and patterns of names.
+
+    Attributes:
+        team: Team, the shown owner.
+        owner: Person.
+        tier: Service class, such as gold.
+        topics: Patterns of topic names.
+        clients: Patterns of client IDs.
+        users: Patterns of users.
+        groups: Patterns of group names.
+        sources: Patterns of sources, such as `broker-*`, for their coverage.
+    """
 
     team: _Label = None
     owner: _Label = None
@@ -171,6 +182,7 @@ class _Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 raise ValueError(f"an entry has one of {', '.join(keys)}")
 
     def rule(self) -> Rule:
+        """Return the owner and the patterns by the key of the name that they match."""
         labels = {key: str(label).strip() for key in fields.LABELS if (label := getattr(self, key))}
         patterns = {
             name: pattern([globs] if isinstance(globs, str) else globs)
@@ -180,9 +192,30 @@ class _Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return Rule(Owner(**labels), patterns)
 
 
-class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+_ONE_OF_EACH: Final = {
+    "allOf": [
+        {"anyOf": [{"required": [key]} for key in keys]} for keys in (fields.LABELS, _PATTERNS)
+    ]
+}
+"""JSON Schema of ``Entry.__post_init__``."""
+
+
+class OwnersFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The content of the file.
+
+    Attributes:
+        owners: Owners. The first entry that matches counts.
+        prices: Costs of storage, for the accounts of owners.
+    """
+
     owners: Annotated[
-        tuple[Annotated[_Entry, Meta(extra=wording("labels and patterns"))], ...],
+        tuple[
+            Annotated[
+                Entry,
+                Meta(extra=wording("labels and patterns"), extra_json_schema=_ONE_OF_EACH),
+            ],
+            ...,
+        ],
         Meta(extra=wording("a list of owners")),
     ]
     prices: Prices | None = None
@@ -195,7 +228,7 @@ def load(path: Path) -> Owners:
         OwnersError: It cannot be read, or is not a file of owners; with the key.
     """
     try:
-        found = convert(strict_yaml.load_file(path) or {}, _File)
+        found = convert(strict_yaml.load_file(path) or {}, OwnersFile)
     except UnreadableFileError as error:
         raise OwnersError(error.advised("name a file of owners")) from None
     except WrongSettingError as error:

@@ -10,6 +10,7 @@ from lakehouse.core.periods import DAY_US, iso
 from lakehouse.errors import LakehouseError
 from lakehouse.sample import cluster
 from lakehouse.sample.cluster import MINUTE_US, Incident
+from lakehouse.tables.json_schema import first_line
 
 _OWNERS: Final[dict[str, Any]] = {
     "owners": [
@@ -30,7 +31,7 @@ _OWNERS: Final[dict[str, Any]] = {
         "disk_gib_month": 0.08,
     },
 }  # fmt: skip
-_FIRST_LINE: Final = "# By jmxlake sample, which writes over it; delete this line to keep it.\n"
+_MARK: Final = "# By jmxlake sample, which writes over it; delete this line to keep it.\n"
 _BEFORE_US: Final = 30 * MINUTE_US
 _PLANNED_US: Final = 90 * MINUTE_US
 
@@ -54,7 +55,7 @@ def check_free(files: Beside) -> None:
         LakehouseError: There is one.
     """
     for file in files:
-        if file.exists() and not file.read_bytes().startswith(_FIRST_LINE.encode()):
+        if file.exists() and _MARK.encode() not in file.read_bytes():
             raise LakehouseError(
                 f"{file}: the file is not a sample's, and is kept; choose another folder"
             )
@@ -67,10 +68,9 @@ def write(files: Beside, happened: Sequence[Incident]) -> None:
         LakehouseError: One cannot be written.
     """
     contents = _OWNERS, {"maintenance": _planned(happened)}
-    for file, content in zip(files, contents, strict=True):
-        text = _FIRST_LINE + yaml.safe_dump(
-            content, sort_keys=False, default_flow_style=None, width=100
-        )
+    for file, name, content in zip(files, Beside._fields, contents, strict=True):
+        text = yaml.safe_dump(content, sort_keys=False, default_flow_style=None, width=100)
+        text = first_line(name) + _MARK + text
         try:
             file.write_text(text, "utf-8")
         except OSError as error:

@@ -194,7 +194,7 @@ def _error(node: Node, message: str) -> MaintenanceFileError:
     return MaintenanceFileError(str(node.says("invalid", message)))
 
 
-_REQUIRED_OF_CORRECTIONS: Final = (*REQUIRED, "approved_by", "ticket")
+REQUIRED_OF_CORRECTIONS: Final = (*REQUIRED, "approved_by", "ticket")
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +234,7 @@ def load_corrections(path: Path) -> tuple[tuple[Correction, ...], list[str]]:
         MaintenanceFileError: The file cannot be read, or does not have a list of corrections.
     """
     corrections, faults = [], []
-    for node in _items(path, "corrections", _REQUIRED_OF_CORRECTIONS):
+    for node in _items(path, "corrections", REQUIRED_OF_CORRECTIONS):
         try:
             corrections.append(_correction(node))
         except MaintenanceFileError as error:
@@ -244,7 +244,7 @@ def load_corrections(path: Path) -> tuple[tuple[Correction, ...], list[str]]:
 
 
 def _correction(node: Node) -> Correction:
-    span = _fields(node, _REQUIRED_OF_CORRECTIONS, ("objectives",))
+    span = _fields(node, REQUIRED_OF_CORRECTIONS, ("objectives",))
     named = node.get("objectives")
     objectives = ("*",) if named is None else _patterns(named)
     approved_by, ticket = (node.entries[key].text for key in ("approved_by", "ticket"))

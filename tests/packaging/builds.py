@@ -54,8 +54,8 @@ def test_the_wheel_holds_every_file_of_both_packages_and_nothing_else(names: set
 def _shared() -> set[str]:
     """What agents, their hosts and Prometheus are configured with, as it is called there."""
     deploy = ROOT / "deploy"
-    folders = [*(deploy / "grafana").iterdir(), *(deploy / "prometheus").iterdir()]
-    files = [deploy / "agent.yaml", *(deploy / "systemd").iterdir(), *folders]
+    folders = ("grafana", "prometheus", "schemas", "systemd")
+    files = [deploy / "agent.yaml", *(one for name in folders for one in (deploy / name).iterdir())]
     # Whoever reads sysusers.d wants that suffix.
     return {str(one.relative_to(deploy)).replace(".sysusers", ".conf") for one in files}
 

@@ -117,7 +117,7 @@ def test_completion_lists_new_names_and_the_commands_of_a_group() -> None:
     assert completed(lakehouse_main, "jmxlake", "jmxlake slo p") == ["plain,publish"]
     assert completed(lakehouse_main, "jmxlake", "jmxlake sy") == ["plain,systemd-unit"]
     assert completed(main, "jmxlake-agent", "jmxlake-agent s") == [
-        "plain,scrape", "plain,systemd-unit", "plain,support-bundle"
+        "plain,schema", "plain,scrape", "plain,systemd-unit", "plain,support-bundle"
     ]  # fmt: skip
     for program, name in ((main, "jmxlake-agent"), (lakehouse_main, "jmxlake")):
         assert completed(program, name, f"{name} --h") == ["plain,--help"]

@@ -35,6 +35,7 @@ from collector.sources.base.mbean_source import SnapshotSource
 from collector.sources.java import serial_filter
 from collector.sources.java.jvm import FROM_OUTSIDE, FRUGAL, java_home, rmi_options
 from collector.sources.jmx import Jmxquery
+from lakehouse.tables.pinned import wrong_version
 
 try:
     from jmxquery import JAR_PATH
@@ -42,6 +43,8 @@ except ModuleNotFoundError:
     raise ConfigError(
         f"source.jmxquery: the package jmxquery is missing; install {extra('jmxquery')}"
     ) from None
+if (problem := wrong_version("jmxquery")) is not None:
+    raise ConfigError(f"source.jmxquery: {problem}; install {extra('jmxquery')}")
 
 _DESCRIPTIONS: Final = (
     *("javax.management.ObjectInstance", "javax.management.MBean*"),

@@ -35,6 +35,7 @@ from lakehouse.report.summary.model import Summary
 from lakehouse.report.summary.summarize import summarize
 from lakehouse.rollup.dimensions import update_owners
 from lakehouse.rollup.plan import Wanted
+from lakehouse.tables.json_schema import first_line
 from lakehouse.tables.strict_files import UnreadableFileError
 from lakehouse.tables.strict_yaml import load_file
 from lakehouse.tables.typed_settings import WrongSettingError, convert, wording
@@ -260,6 +261,7 @@ def example(command: click.Command) -> str:
 
 
 def _example(command: click.Command) -> Iterator[str]:
+    yield first_line("weekly").rstrip("\n")
     yield "# Options of jmxlake weekly: jmxlake weekly --config FILE"
     for key, option in _options(command).items():
         yield ""
@@ -302,18 +304,35 @@ def _typed(document: Any, options: Mapping[str, click.Parameter]) -> dict[str, A
             given[SEND] = sections(given[SEND])
         except WrongSettingError as error:
             raise WrongSettingError(f"{SEND}.{error.key}".rstrip("."), error.problem) from None
-    kind = msgspec.defstruct(
-        "Weekly",
-        [(option.name or key, _type(key, option) | None, None) for key, option in options.items()],
-        rename={option.name or key: key for key, option in options.items()},
-        forbid_unknown_fields=True,
-    )
-    found = convert(given, kind)
+    found = convert(given, _struct(options))
     return {
         key: value
         for key, option in options.items()
         if (value := getattr(found, option.name or key)) is not None
     }
+
+
+def _struct(options: Mapping[str, click.Parameter]) -> type[msgspec.Struct]:
+    """Return the type of a file with options."""
+    return msgspec.defstruct(
+        "Weekly",
+        [
+            (option.name or key, Annotated[_type(key, option) | None, _meaning(option)], None)
+            for key, option in options.items()
+        ],
+        rename={option.name or key: key for key, option in options.items()},
+        namespace={"__doc__": "Options of jmxlake weekly."},
+        forbid_unknown_fields=True,
+    )
+
+
+def _meaning(option: click.Parameter) -> Meta:
+    return Meta(description=_help(option))
+
+
+def file_type() -> type[msgspec.Struct]:
+    """Return the type of the file of ``weekly --config``."""
+    return _struct(_options(weekly))
 
 
 def _type(key: str, option: click.Parameter) -> Any:

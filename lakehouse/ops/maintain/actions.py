@@ -29,11 +29,17 @@ from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Tr
 from deltalake._internal import DeltaFileSystemHandler
 
 from lakehouse.core.delta_rs import Location, delta_errors, refresh
-from lakehouse.errors import MaintenanceConflictError
+from lakehouse.errors import MaintenanceConflictError, MaintenanceError, extra
 from lakehouse.ops.maintain import plan
 from lakehouse.ops.maintain.table_state import CHECKED, CLEANED, mark, uncommented
 from lakehouse.tables import Table
 from lakehouse.tables.parquet_layout import COMPACTED_LEVEL, writer_properties
+from lakehouse.tables.pinned import wrong_version
+
+if (problem := wrong_version("deltalake")) is not None:
+    raise MaintenanceError(
+        f"maintain: {problem}, on which maintenance relies; install {extra('maintain')}"
+    )
 
 OWNER: Final = "jmxlake.maintenance"
 """Table property: name of the process that compacted last."""

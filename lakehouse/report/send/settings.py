@@ -15,6 +15,7 @@ from msgspec.structs import force_setattr
 
 from lakehouse.errors import SendError, one_line
 from lakehouse.tables import strict_yaml, typed_settings
+from lakehouse.tables.json_schema import OR_ONE
 from lakehouse.tables.strict_files import UnreadableFileError, read_certificates, read_text
 from lakehouse.tables.typed_settings import WrongSettingError, wording
 
@@ -103,7 +104,12 @@ class Mail(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     host: Line
     sender: Line = msgspec.field(name="from")
     to: Annotated[
-        tuple[Line, ...], Meta(min_length=1, extra=wording("an address or a list of them"))
+        tuple[Line, ...],
+        Meta(
+            min_length=1,
+            extra=wording("an address or a list of them"),
+            extra_json_schema=OR_ONE,
+        ),
     ]
     security: Security = "starttls"
     port: Port = 0
@@ -112,7 +118,7 @@ class Mail(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     password_variable: Line | None = None
     password_databricks: Line | None = None
     ca_file: Line | None = None
-    attach: tuple[Attachment, ...] = ("html",)
+    attach: Annotated[tuple[Attachment, ...], Meta(extra_json_schema=OR_ONE)] = ("html",)
     timeout_seconds: Seconds = TIMEOUT_SECONDS
 
     def __post_init__(self) -> None:

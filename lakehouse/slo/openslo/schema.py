@@ -22,17 +22,20 @@ API: Final = "openslo/v1"
 GOOD_SECONDS: Final = "GoodSeconds"
 """An extension of OpenSLO: good seconds per observed seconds."""
 
+WITHOUT_SPEC: Final = "Service"
+"""The kind whose spec is optional."""
+
 Scalar = tuple[str, Callable[[Node], bool]]
 """A description of valid scalars, and a test of them."""
 
 _LENGTH: Final = "a duration: a number and m, h, d, w, M, Q or Y (m is minutes, M is months)"
-_DURATION: Final = re.compile(r"([1-9][0-9]*)([mhdwMQY])")
-_DNS_LABEL: Final = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
-_METRIC: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,199}")
-_LABEL: Final = "[a-zA-Z0-9]([a-zA-Z0-9._-]{0,61}[a-zA-Z0-9])?"
+DURATION: Final = re.compile(r"([1-9][0-9]*)([mhdwMQY])")
+DNS_LABEL: Final = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+METRIC: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,199}")
+LABEL: Final = "[a-zA-Z0-9]([a-zA-Z0-9._-]{0,61}[a-zA-Z0-9])?"
 _NAMES: Final = {
-    "labels": re.compile(_LABEL),
-    "annotations": re.compile(f"(.{{1,253}}/)?{_LABEL}", re.DOTALL),
+    "labels": re.compile(LABEL),
+    "annotations": re.compile(f"(.{{1,253}}/)?{LABEL}", re.DOTALL),
 }
 
 
@@ -53,7 +56,7 @@ def _matches(pattern: re.Pattern[str]) -> Callable[[Node], bool]:
 
 
 def _is_slice(node: Node) -> bool:
-    return (node.tag == "int" and (number(node) or 0) > 0) or _matches(_DURATION)(node)
+    return (node.tag == "int" and (number(node) or 0) > 0) or _matches(DURATION)(node)
 
 
 def _is_time_zone(node: Node) -> bool:
@@ -71,15 +74,15 @@ _SCALARS: Final[dict[str, Scalar]] = {
         "a text of at most 1050 characters", lambda node: _is_text(node) and len(node.text) <= 1050,
     ),
     "name": (
-        "a name: at most 63 of a-z, 0-9 and -, no - at either end (RFC 1123)", _matches(_DNS_LABEL),
+        "a name: at most 63 of a-z, 0-9 and -, no - at either end (RFC 1123)", _matches(DNS_LABEL),
     ),
-    "duration": (_LENGTH, _matches(_DURATION)),
+    "duration": (_LENGTH, _matches(DURATION)),
     "slice": (f"{_LENGTH}, or minutes", _is_slice),
     "boolean": ("true or false", lambda node: node.tag == "bool"),
     "number": ("a number", lambda node: number(node) is not None),
     "level": (f"one of {', '.join(get_args(Level))}", lambda node: node.text in get_args(Level)),
     "metric": (
-        "a name of the catalogue", lambda node: node.tag == "str" and _matches(_METRIC)(node),
+        "a name of the catalogue", lambda node: node.tag == "str" and _matches(METRIC)(node),
     ),
     "local time": ("a time such as 2026-01-05 00:00:00", lambda node: clock(node) is not None),
     "time zone": ("the IANA name of a time zone", _is_time_zone),
@@ -87,7 +90,8 @@ _SCALARS: Final[dict[str, Scalar]] = {
 
 
 @lru_cache
-def _schema() -> dict[str, dict[str, Any]]:
+def shapes() -> dict[str, dict[str, Any]]:
+    """Return the content of schema.yaml: shapes by name, in ``kinds`` and ``types``."""
     text = (Path(__file__).parent / "schema.yaml").read_text(encoding="utf-8")
     schema: dict[str, dict[str, Any]] = yaml.safe_load(text)
     return schema
@@ -104,11 +108,11 @@ def check(node: Node, findings: Findings) -> str:
         hint = _version_hint(version.text) if version else ""
         findings.invalid(version or node, f"{actual}; only {API} is supported{hint}")
         return ""
-    kinds = _schema()["kinds"]
+    kinds = shapes()["kinds"]
     if kind is None or kind.text not in kinds:
         findings.invalid(kind or node, f"kind must be one of {', '.join(kinds)}")
         return ""
-    spec = "spec" if kind.text == "Service" else "spec!"  # optional for a service
+    spec = "spec" if kind.text == WITHOUT_SPEC else "spec!"
     envelope = {"apiVersion!": "text", "kind!": "text", "metadata!": "metadata"}
     check_shape(node, envelope | {spec: kinds[kind.text]}, findings)
     return kind.text
@@ -116,8 +120,8 @@ def check(node: Node, findings: Findings) -> str:
 
 def check_shape(node: Node, shape: Any, findings: Findings) -> None:
     """Add a finding for each fault of a node; the shape is a value of schema.yaml."""
-    if isinstance(shape, str) and shape in _schema()["types"]:
-        shape = _schema()["types"][shape]
+    if isinstance(shape, str) and shape in shapes()["types"]:
+        shape = shapes()["types"][shape]
     if isinstance(shape, dict):
         _check_map(node, shape, findings)
     elif isinstance(shape, list):

@@ -1,0 +1,31 @@
+"""JSON Schema of the agent's configuration file."""
+
+from typing import Final
+
+from collector.config.schema import Config
+from collector.settings import Quantity
+from collector.sources.registry import TRANSPORTS
+from lakehouse.tables import json_schema
+from lakehouse.tables.json_schema import Schema
+
+AGENT: Final = "agent"
+"""Name of the schema."""
+
+
+def agent_schema() -> Schema:
+    """Return the schema of agent.yaml."""
+    root, definitions = json_schema.of_type(Config, _of_own_type)
+    config, source = definitions["Config"], definitions["SourceSettings"]
+    # The loader uses the first of ``sources`` as ``source``.
+    config["required"].remove("source")
+    config["oneOf"] = [{"required": ["source"]}, {"required": ["sources"]}]
+    of_cluster = {"properties": {"role": {"const": "cluster"}}, "required": ["role"]}
+    source["oneOf"] = [*({"required": [name]} for name in TRANSPORTS), of_cluster]
+    return json_schema.document(AGENT, "Configuration of jmxlake-agent", root, definitions)
+
+
+def _of_own_type(kind: type) -> Schema:
+    """Return the schema of a quantity with a unit, or of a path."""
+    if issubclass(kind, Quantity):
+        return {"type": "string", "pattern": f"^[0-9]+\\s*({'|'.join(kind.units)})$"}
+    return {"type": "string"}
