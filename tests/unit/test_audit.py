@@ -112,7 +112,7 @@ def test_each_locked_package_has_a_hash_and_no_address(name: str) -> None:
 @pytest.mark.parametrize("name", [tools.DEPLOY, tools.AUDIT])
 def test_lock_has_what_its_list_names(name: str) -> None:
     listed = re.findall(
-        r"(?m)^[a-z][\w-]*==[\w.]+", (ROOT / f"deploy/{name}.txt").read_text("utf-8")
+        r"(?m)^[a-z][\w-]*==[\w.!]+", (ROOT / f"deploy/{name}.txt").read_text("utf-8")
     )
     locked = (ROOT / f"deploy/{name}.lock").read_text("utf-8")
     assert listed
