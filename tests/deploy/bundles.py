@@ -85,8 +85,10 @@ def arm64_home(folder: Path) -> Path:
     for name in ("_curses", "_dbm", "nis", "readline"):  # jmxlake does not need their libraries
         for module in home.glob(f"lib/python3.11/lib-dynload/{name}*"):
             module.unlink()
-    site = home / "lib/python3.11/site.py"
-    site.write_text(site.read_text("utf-8").replace("dist-packages", "site-packages"), "utf-8")
+    # Debian's Python has another name for that folder, in a module that its program contains.
+    (home / "lib/python3.11/sitecustomize.py").write_text(
+        'import site, sys; site.addsitedir(f"{sys.prefix}/lib/python3.11/site-packages")\n'
+    )
     return home
 
 
