@@ -57,7 +57,7 @@ def _calls(words: Sequence[str]) -> Iterator[list[str]]:
 
 
 def _program(words: list[str]) -> list[str]:
-    """Return the words from jmxlake on, if it is the program; else an empty list."""
+    """Return the words from jmxlake on, if it is the program, otherwise an empty list."""
     if "--" in words:
         words = words[words.index("--") + 1 :] or words
     while words and (words[0] in _PREFIXES or _ASSIGNMENT.fullmatch(words[0])):

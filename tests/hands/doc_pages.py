@@ -1,8 +1,8 @@
 """Words, pages and commands of the documentation.
 
 The blocks of a page that have no title run in one shell, in a folder with the sample's lake and its
-report. A block with a title runs elsewhere: its calls of jmxlake are checked. Those of README.md
-and the quickstart run on a real broker (tests/docs/test_commands.py).
+report. A block with a title runs elsewhere: its calls of jmxlake are checked. README.md and the
+quickstart run on a real broker (tests/docs/test_commands.py).
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ _MASKS: Final = (
     (re.compile(r"[ \t]+"), " "),
     (re.compile(r"(?:under )?\b0 (?:h|min|s|ms)\b(?: 0 (?:min|s|ms)\b)*"), "DURATION"),
 )
-"""What differs from run to run: dates, numbers, widths of columns, and units of durations."""
+"""Texts that differ between runs: dates, numbers, widths of columns, and units of durations."""
 _PROGRESS: Final = re.compile(r"jmxlake: .*(?:DURATION|rows/s|left)")
 """Lines that only a slow machine prints, or that have the duration of a phase."""
 _ANY_LINES: Final = "..."
