@@ -111,8 +111,9 @@ test-hands: setup ## Measure installation, documentation, packages, notebooks an
 	@exec $(BIN)/python -m tests.hands $(HANDS)
 
 .PHONY: test-deploy
-test-deploy: setup ## Test bundle, .deb, units, Ansible and Kubernetes on a real systemd; requires the package index
+test-deploy: setup ## Test bundle, packages, units, Ansible and Kubernetes on a real systemd; requires the package index
 	$(call need,qemu-aarch64-static,qemu-user-static)
+	$(call need,rpm,rpm)
 	@$(BIN)/pytest tests/deploy
 
 .PHONY: test-upgrade
@@ -135,7 +136,7 @@ test-databricks: setup ## Test Databricks files without a workspace; requires th
 test-packaging: $(VENV)/.installed promtool ## Test the packages, each extra in a clean environment; requires the package index
 	@$(BIN)/pytest tests/packaging/builds.py tests/packaging/extras.py tests/packaging/plugin.py \
 	  tests/packaging/promtool.py tests/packaging/burn_rules.py tests/packaging/sbom.py tests/packaging/ci.py tests/packaging/uvx.py \
-	  tests/docs/duckdb_extension.py tests/packaging/release.py
+	  tests/docs/duckdb_extension.py tests/packaging/release.py tests/packaging/workflows.py
 
 .PHONY: lint
 lint: $(VENV)/.installed ## Run ruff, mypy --strict, import rules and the plain-English check, and search for merge markers
@@ -235,7 +236,7 @@ DIST := dist
 .PHONY: release
 release: releasable dist sbom bundle plugin ## Build all release files with SHA256SUMS in dist/ from a clean commit; requires registries
 	@$(BIN)/python -m deploy.release pack $(DIST)
-	@echo "Remaining manual steps: image, signatures and publication (CONTRIBUTING.md, Release)"
+	@echo "A pushed tag publishes these files (CONTRIBUTING.md, Release)"
 
 .PHONY: releasable
 releasable: $(VENV)/.installed
@@ -267,8 +268,9 @@ sbom: $(VENV)/.installed ## Write the packages of each extra as CycloneDX to dis
 	done
 
 .PHONY: bundle
-bundle: $(VENV)/.installed ## Build a tarball and a .deb that require neither network nor Python in dist/
-	@$(BIN)/python -m deploy.bundle --deb --out $(DIST)
+bundle: $(VENV)/.installed ## Build tarball, .deb and .rpm that require neither network nor Python in dist/; PYTHONS="FOLDER ..."
+	$(call need,readelf,binutils)
+	@$(BIN)/python -m deploy.bundle $(addprefix --python ,$(PYTHONS)) --out $(DIST)
 
 .PHONY: plugin
 plugin: java ## Build the broker plugins (deploy/kafka) as jars in dist/; requires Maven's repository

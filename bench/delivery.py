@@ -1,6 +1,6 @@
 """What faults cost: ``make bench-delivery``.
 
-A thousand kills at random instants, and every fault of docs/reliability.md again and again with
+A thousand kills at random instants, and every fault of bench/README.md again and again with
 other seeds. After each the check (tests/rig) compares every sample that was read with the lake.
 """
 

@@ -1,7 +1,7 @@
 """How many agents one S3 lake bears: ``make bench-fleet``.
 
 1 to 600 simulated agents commit to lakes on a real S3 server, each request delayed as over a
-network, at the usual interval; and more often, as more agents would. docs/fleet.md says what is
+network, at the usual interval; and more often, as more agents would. bench/README.md says what is
 measured how.
 """
 

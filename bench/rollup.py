@@ -1,6 +1,6 @@
 """What a rollup costs, and what plain samples would: ``make bench-rollup``.
 
-docs/performance.md says what is measured how. The last line is for machines. ``--only NAME`` runs a
+bench/README.md says what is measured how. The last line is for machines. ``--only NAME`` runs a
 part, whose commands are fresh processes in any case.
 """
 

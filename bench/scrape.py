@@ -1,6 +1,6 @@
 """What reading a broker costs, against the tools that people use: ``make bench-scrape``.
 
-One broker of a real cluster, and every tool reads the same beans of it. docs/performance.md says
+One broker of a real cluster, and every tool reads the same beans of it. bench/README.md says
 what is measured how.
 """
 

@@ -1,7 +1,7 @@
 """What a sample takes on disk: ``make bench-storage``.
 
 Traces that were recorded from a real broker are kept as an agent keeps them, and as plain Delta
-tables. docs/storage.md says what is counted how. ``--record`` makes the traces anew, in an hour.
+tables. bench/README.md says what is counted how. ``--record`` makes the traces anew, in an hour.
 """
 
 from __future__ import annotations

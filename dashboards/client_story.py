@@ -9,14 +9,15 @@
 
 from lakehouse.notebooks.cells import Notebook
 
-notebook = Notebook(spark, dbutils.widgets, "clients", client="A client, such as alice/billing")
-displayHTML(notebook.story())
+notebook = Notebook(globals(), "clients", client="A client, such as alice/billing")
+notebook.show(notebook.story())
 
 # COMMAND ----------
 
 # MAGIC %md
-# MAGIC The client's hours. The view `clients` has this week's rows of this cluster; gold's table
-# MAGIC of that name has all rows. Null means unknown, not zero.
+# MAGIC The client's hours. The view `clients` has the rows of the chosen period, cluster and team,
+# MAGIC with the columns `day` (in the chosen time zone) and `team`. Gold's table of that name has
+# MAGIC all rows. Null means unknown, not zero.
 
 # COMMAND ----------
 

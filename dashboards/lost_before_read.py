@@ -8,20 +8,20 @@
 
 from lakehouse.notebooks.cells import Notebook
 
-notebook = Notebook(spark, dbutils.widgets, "lost_offsets")
-displayHTML(notebook.question("lost"))
+notebook = Notebook(globals(), "lost_offsets")
+notebook.show(notebook.question("lost"))
 
 # COMMAND ----------
 
 # MAGIC %md
-# MAGIC Losses by day. Losses of a group in unknown time are unknown. The view `lost_offsets`
-# MAGIC has this week's rows of this cluster; gold's table of that name has all rows. Null means
-# MAGIC unknown, not zero.
+# MAGIC Losses by day. Losses of a group in unknown time are unknown. The view `lost_offsets` has
+# MAGIC the rows of the chosen period, cluster and team, with the columns `day` (in the chosen time
+# MAGIC zone) and `team`. Gold's table of that name has all rows. Null means unknown, not zero.
 
 # COMMAND ----------
 
 # MAGIC %sql
-# MAGIC SELECT consumer_group, topic, partition_id, date AS day,
+# MAGIC SELECT consumer_group, topic, partition_id, day,
 # MAGIC        sum(offsets_low) AS at_least, sum(offsets_high) AS at_most,
 # MAGIC        sum(series_seen_us) / 3.6e9 AS hours_observed,
 # MAGIC        sum(series_unknown_us) / 3.6e9 AS hours_unknown

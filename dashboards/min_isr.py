@@ -8,19 +8,20 @@
 
 from lakehouse.notebooks.cells import Notebook
 
-notebook = Notebook(spark, dbutils.widgets, "topics")
-displayHTML(notebook.question("min-isr"))
+notebook = Notebook(globals(), "topics")
+notebook.show(notebook.question("min-isr"))
 
 # COMMAND ----------
 
 # MAGIC %md
-# MAGIC The worst topics by day. The view `topics` has this week's rows of this cluster; gold's
-# MAGIC table of that name has all rows. Null means unknown, not zero.
+# MAGIC The worst topics by day. The view `topics` has the rows of the chosen period, cluster and
+# MAGIC team, with the columns `day` (in the chosen time zone) and `team`. Gold's table of that name
+# MAGIC has all rows. Null means unknown, not zero.
 
 # COMMAND ----------
 
 # MAGIC %sql
-# MAGIC SELECT topic, date AS day, metric, sum(affected_us) / 6e7 AS minutes,
+# MAGIC SELECT topic, day, metric, sum(affected_us) / 6e7 AS minutes,
 # MAGIC        sum(affected_low_us) / 6e7 AS at_least, sum(affected_high_us) / 6e7 AS at_most,
 # MAGIC        max(max_concurrent) AS partitions_at_once
 # MAGIC FROM topics

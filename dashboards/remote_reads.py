@@ -8,19 +8,20 @@
 
 from lakehouse.notebooks.cells import Notebook
 
-notebook = Notebook(spark, dbutils.widgets, "topics")
-displayHTML(notebook.question("remote-reads"))
+notebook = Notebook(globals(), "topics")
+notebook.show(notebook.question("remote-reads"))
 
 # COMMAND ----------
 
 # MAGIC %md
-# MAGIC Remote reads by day. The view `topics` has this week's rows of this cluster; gold's table
-# MAGIC of that name has all rows. Null means unknown, not zero.
+# MAGIC Remote reads by day. The view `topics` has the rows of the chosen period, cluster and team,
+# MAGIC with the columns `day` (in the chosen time zone) and `team`. Gold's table of that name has
+# MAGIC all rows. Null means unknown, not zero.
 
 # COMMAND ----------
 
 # MAGIC %sql
-# MAGIC SELECT topic, date AS day,
+# MAGIC SELECT topic, day,
 # MAGIC     sum(increase) FILTER (WHERE metric = 'kafka.topic.remote_fetch.requests') AS requests,
 # MAGIC     sum(increase) FILTER (WHERE metric = 'kafka.topic.remote_fetch.bytes') AS bytes,
 # MAGIC     sum(increase) FILTER (WHERE metric = 'kafka.topic.remote_fetch.errors') AS errors

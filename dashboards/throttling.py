@@ -8,14 +8,15 @@
 
 from lakehouse.notebooks.cells import Notebook
 
-notebook = Notebook(spark, dbutils.widgets, "clients")
-displayHTML(notebook.question("throttling"))
+notebook = Notebook(globals(), "clients")
+notebook.show(notebook.question("throttling"))
 
 # COMMAND ----------
 
 # MAGIC %md
-# MAGIC The worst hours of each client. The view `clients` has this week's rows of this cluster;
-# MAGIC gold's table of that name has all rows. Null means unknown, not zero.
+# MAGIC The worst hours of each client. The view `clients` has the rows of the chosen period,
+# MAGIC cluster and team, with the columns `day` (in the chosen time zone) and `team`. Gold's table
+# MAGIC of that name has all rows. Null means unknown, not zero.
 
 # COMMAND ----------
 

@@ -8,19 +8,20 @@
 
 from lakehouse.notebooks.cells import Notebook
 
-notebook = Notebook(spark, dbutils.widgets, "topics")
-displayHTML(notebook.question("tier-lag"))
+notebook = Notebook(globals(), "topics")
+notebook.show(notebook.question("tier-lag"))
 
 # COMMAND ----------
 
 # MAGIC %md
-# MAGIC Lag by day. The view `topics` has this week's rows of this cluster; gold's table of that
-# MAGIC name has all rows. Null means unknown, not zero.
+# MAGIC Lag by day. The view `topics` has the rows of the chosen period, cluster and team, with the
+# MAGIC columns `day` (in the chosen time zone) and `team`. Gold's table of that name has all rows.
+# MAGIC Null means unknown, not zero.
 
 # COMMAND ----------
 
 # MAGIC %sql
-# MAGIC SELECT topic, date AS day, metric,
+# MAGIC SELECT topic, day, metric,
 # MAGIC        sum(affected_us) / 3.6e9 AS hours_behind, max(max_total) / 1048576 AS most_mib,
 # MAGIC        bool_or(known_wrong) AS reported_wrongly_by_this_kafka
 # MAGIC FROM topics

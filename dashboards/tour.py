@@ -8,14 +8,15 @@
 
 from lakehouse.notebooks.cells import Notebook
 
-notebook = Notebook(spark, dbutils.widgets, "coverage")
-displayHTML(notebook.tour())
+notebook = Notebook(globals(), "coverage")
+notebook.show(notebook.tour())
 
 # COMMAND ----------
 
 # MAGIC %md
-# MAGIC Coverage of the week, by source and family. The view `coverage` has this week's rows of
-# MAGIC this cluster; gold's table of that name has all rows. Null means unknown, not zero.
+# MAGIC Coverage by source and family. The view `coverage` has the rows of the chosen period,
+# MAGIC cluster and team, with the columns `day` (in the chosen time zone) and `team`. Gold's table
+# MAGIC of that name has all rows. Null means unknown, not zero.
 
 # COMMAND ----------
 

@@ -8,15 +8,15 @@
 
 from lakehouse.notebooks.cells import Notebook
 
-notebook = Notebook(spark, dbutils.widgets, "sla")
-displayHTML(notebook.report())
+notebook = Notebook(globals(), "sla")
+notebook.show(notebook.report())
 
 # COMMAND ----------
 
 # MAGIC %md
-# MAGIC Published SLO results of the week, the latest of each. The view `sla` has this
-# MAGIC week's rows of this cluster; gold's table of that name has all rows. Null means
-# MAGIC unknown, not zero.
+# MAGIC Published SLO results of the period, the latest of each. The view `sla` has the rows of the
+# MAGIC chosen period, cluster and team, with the columns `day` (in the chosen time zone) and
+# MAGIC `team`. Gold's table of that name has all rows. Null means unknown, not zero.
 
 # COMMAND ----------
 

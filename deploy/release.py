@@ -54,8 +54,10 @@ def pack(folder: Path) -> None:
         work = Path(name)
         site = work / f"jmxlake-docs-{version()}"
         _build_site(site, when)
+        archive.settle(site, when)
         archive.pack(site, folder / f"{site.name}.tar.gz", when)
         chart = Path(shutil.copytree(ROOT / "deploy/helm", work / _CHART))
+        archive.settle(chart, when)
         archive.pack(chart, folder / f"{_CHART}-{version()}.tgz", when)
     for line in checksums(folder):
         click.echo(line)

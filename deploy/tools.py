@@ -1,4 +1,4 @@
-"""Tools of deploy/, of make audit and of make sbom: virtual environments, kustomize and Helm.
+"""Tools of deploy/, of make audit and of make sbom: virtual environments and Go programs.
 
 They are in the folder that ``demo.jars`` keeps its jars in, under a name that has the versions, and
 are made when they are first used. A list NAME.txt has the tools, NAME.lock all versions and hashes
@@ -34,6 +34,11 @@ AUDIT: Final = "audit"
 
 _KUSTOMIZE: Final = go.Program("kustomize", "sigs.k8s.io/kustomize/kustomize/v5", "v5.7.1")
 _HELM: Final = go.Program("helm", "helm.sh/helm/v3/cmd/helm", "v3.22.0")
+# Later versions need a module that the Go module proxy does not serve.
+_NFPM: Final = go.Program("nfpm", "github.com/goreleaser/nfpm/v2/cmd/nfpm", "v2.45.2")
+_ACTIONLINT: Final = go.Program(
+    "actionlint", "github.com/rhysd/actionlint/cmd/actionlint", "v1.7.12"
+)
 _INSTALL_SECONDS: Final = 600
 
 
@@ -70,6 +75,16 @@ def kustomize() -> Path:
 def helm() -> Path:
     """The program helm, in the same way."""
     return _built(_HELM)
+
+
+def nfpm() -> Path:
+    """The program nfpm, which makes .deb and .rpm, in the same way."""
+    return _built(_NFPM)
+
+
+def actionlint() -> Path:
+    """The program actionlint, which checks GitHub workflows, in the same way."""
+    return _built(_ACTIONLINT)
 
 
 def _built(program: go.Program) -> Path:

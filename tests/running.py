@@ -32,10 +32,14 @@ class RunningAgent:
     Args:
         settings: The configuration.
         folder: Where configuration, log and socket go.
+        text: Whether the log is text instead of JSON.
         environ: Further variables of its environment.
     """
 
-    def __init__(self, settings: dict[str, Any], folder: Path, **environ: str) -> None:
+    def __init__(
+        self, settings: dict[str, Any], folder: Path, *, text: bool = False, **environ: str
+    ) -> None:
+        self._format = () if text else ("--json",)
         folder.mkdir(parents=True, exist_ok=True)
         self.settings, self.config, self.log = settings, folder / "agent.yaml", folder / "agent.log"
         self.configure(settings)
@@ -47,7 +51,7 @@ class RunningAgent:
         self._environ = {**os.environ, "NOTIFY_SOCKET": str(folder / "notify"), **environ}
 
     def __enter__(self) -> Self:
-        command = [script("jmxlake-agent"), "run", "--config", str(self.config), "--json"]
+        command = [script("jmxlake-agent"), "run", "--config", str(self.config), *self._format]
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(command, stdout=log, stderr=log, env=self._environ)
         return self

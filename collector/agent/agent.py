@@ -8,6 +8,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Final
 
+from collector.agent.outages import OutageLog
 from collector.agent.plan import Plan, Task, changes
 from collector.agent.reload import LOOK_US, Reload
 from collector.agent.schedule import DeliveryWorker, Limiter, Schedule
@@ -25,8 +26,6 @@ from collector.telemetry.health import BEAT_SECONDS, Service
 from collector.telemetry.live_metrics import Live
 from lakehouse.tables.error_text import UNEXPECTED, unexpected
 
-_OWNERS: Final = "watched_groups"
-_JOBS: Final = ("start", "discovery", "seal", "delivery", "clock", "limits", "reload", _OWNERS)
 _IN_EVENT: Final = ("version", "config", "catalogue")
 _DRAIN_SECONDS: Final = 35.0  # half a minute of delivery, and a running commit
 _CLOSE_SECONDS: Final = 1.0
@@ -69,7 +68,7 @@ class Agent:
         self._schedule = Schedule(self._missed)
         self._recorder, self._clock = recorder, clock
         self._named: str | None = None
-        self._failures = logs.DedupLog()
+        self._failures, self._outages = logs.DedupLog(), OutageLog(clock)
         report_failure = partial(self._failures.report, "delivery")
         self._worker = DeliveryWorker(deliver_next, clock, self.stats, report_failure)
         self._commit_us = commit_interval_us, commit_phase_us
@@ -111,7 +110,7 @@ class Agent:
         self._guard("start", partial(self._note, "agent_start", new=self._named))
         for task in self._tasks.values():
             if task.family.via == "metadata_log":  # its history, before any window is closed
-                self._guard(task.label, partial(self._scrape, task, stop))
+                self._guard_scrape(task, partial(self._scrape, task, stop))
         self._schedule_own(stop, read_owners)
         if reload is not None and reload.is_open:
             self.stats.unfound = {"discovery": "not looked yet"}
@@ -139,6 +138,7 @@ class Agent:
 
     def _finish(self) -> None:
         """Close all windows, then deliver. A source that hangs is not waited for."""
+        logs.info("agent_stopping", timeout_s=round(_DRAIN_SECONDS))  # a person waits for it
         self._service.stopping()
         self._schedule.scheduler.pause()
         self._sealed.set()
@@ -160,7 +160,7 @@ class Agent:
         interval_us, phase_us = self._commit_us
         self._schedule.every(interval_us, "deliver", "lake", deliver, phase_us)
         if read_owners is not None:  # not on the delivery's thread, whose pauses are long
-            read = partial(self._guard, _OWNERS, read_owners)
+            read = partial(self._guard, "watched_groups", read_owners)
             self._schedule.every(_OWNERS_US, "read owners", "owners", read, phase_us)
 
     def _scrape(self, task: Task, stop: threading.Event | None = None) -> None:
@@ -178,7 +178,7 @@ class Agent:
             self.stats.spool_writable = True
             self._failures.report("spool", None)
             if scrape.answer is None or not scrape.answer.more or (stop and stop.is_set()):
-                self._failures.report(task.label, scrape.error)
+                self._outages.scraped(task, scrape)
                 return
 
     def _seal(self) -> None:
@@ -189,22 +189,30 @@ class Agent:
         if self._recorder.seal(self._clock.wall_us()):
             self.stats.seal_seconds.set((self._clock.steady_us() - began_us) / 1e6)
 
-    def _guard(self, name: str, work: Callable[[], object]) -> None:
-        """Run a job. A new failure is logged once, and the job runs again at its next tick."""
+    def _guard(self, job: str, work: Callable[[], object], **fields: str) -> None:
+        """Run a job. A new failure is logged once, and the job runs again at its next tick.
+
+        Args:
+            job: Name of the job in the log.
+            work: The work. A failed scrape does not raise.
+            fields: More fields of the log line.
+        """
         try:
             work()
         except SpoolError as error:
             self.stats.spool_writable = False
             self._failures.report("spool", str(error))  # once, for all jobs
         except JmxlakeError as error:
-            self._failures.report(name, str(error))
+            self._failures.report(job, str(error), **fields)
         except Exception as error:  # noqa: BLE001 - APScheduler would print it, in another format
             self.stats.unexpected_errors.inc()
             logs.trace(error)
-            self._failures.report(name, unexpected(error))
+            self._failures.report(job, unexpected(error), **fields)
         else:
-            if name in _JOBS:  # a failed scrape does not raise: see _scrape
-                self._failures.report(name, None)
+            self._failures.report(job, None, **fields)
+
+    def _guard_scrape(self, task: Task, work: Callable[[], object]) -> None:
+        self._guard("record", work, source=task.source, family=task.family.name)
 
     def _missed(self, job: str) -> None:
         task = next((task for task in [*self._tasks.values()] if task.job == job), None)
@@ -213,13 +221,13 @@ class Agent:
             now_us = self._clock.wall_us()
             tick_us = now_us - now_us % task.interval_us
             scrape = skipped(task.family, task.interval_us, tick_us, task.source)
-            self._guard(task.label, partial(self._recorder.record, scrape))
+            self._guard_scrape(task, partial(self._recorder.record, scrape))
 
     def _look(self, reload: Reload) -> None:
         """Discover the sources that the configuration does not name."""
         before, self.stats.unfound = self.stats.unfound, reload.look()
         for sought in {**before, **self.stats.unfound}:
-            self._failures.report(sought, self.stats.unfound.get(sought))
+            self._failures.report("discovery", self.stats.unfound.get(sought), source=sought)
 
     def _check_clock(self) -> None:
         """Notify the recorder of a clock step before it gets an instant of the new time."""
@@ -279,13 +287,14 @@ class Agent:
         self.stats.factors = factors
         self.stats.expect({n: (task.via, task.interval_us) for n, task in self._tasks.items()})
         self.live.expect({n: (task.family, task.interval_us) for n, task in self._tasks.items()})
+        self._outages.expect(self._tasks)
         for read in before.keys() - self._tasks.keys():
             self._schedule.scheduler.remove_job(before[read].job)  # a running scrape continues
         kept = {task.scraper for task in self._tasks.values()}
         self._close(task for task in before.values() if task.scraper not in kept)
         for read, task in self._tasks.items():
             if before.get(read) != task:
-                work = partial(self._guard, task.label, partial(self._scrape, task))
+                work = partial(self._guard_scrape, task, partial(self._scrape, task))
                 self._schedule.every(task.interval_us, task.job, task.thread, work)
 
     @property

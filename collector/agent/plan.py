@@ -41,6 +41,7 @@ class Task(NamedTuple):
         scraper: Scraper of the source.
         via: Transport, or the family if it has its own connection. Each has a thread.
         source: Name of the source in the lake. Empty for the only source of an agent.
+        resumes: True if the source has a history, which is complete at any interval.
     """
 
     family: Family
@@ -48,6 +49,7 @@ class Task(NamedTuple):
     scraper: Scraper
     via: str
     source: str = ""
+    resumes: bool = False
 
     @property
     def read(self) -> tuple[str, str]:
@@ -159,13 +161,18 @@ def tasks(config: Config, loaded: Catalogue, found: Scrapers) -> list[Task]:
     Raises:
         SettingError: The window is too short for an interval.
     """
-    return [
-        Task(family, interval_us, found[name, via], via, name)
-        for each in config.each()
-        for name in (each.source.name,)
-        for family, interval_us in families(each, loaded)
-        if (name, via := family.name if (name, family.name) in found else family.via) in found
-    ]
+    return [task for each in config.each() for task in _tasks_of(each, loaded, found)]
+
+
+def _tasks_of(config: Config, loaded: Catalogue, found: Scrapers) -> Iterator[Task]:
+    """Yield the tasks of one source."""
+    name = config.source.name
+    histories = {section.via for section in config.transports().values() if section.resumes}
+    for family, interval_us in families(config, loaded):
+        via = family.name if (name, family.name) in found else family.via
+        if (name, via) in found:
+            is_history = family.via in histories
+            yield Task(family, interval_us, found[name, via], via, name, resumes=is_history)
 
 
 def families(config: Config, loaded: Catalogue) -> list[tuple[Family, int]]:

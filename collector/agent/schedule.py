@@ -35,7 +35,6 @@ OFF: Final = 0
 """Factor of a disabled family."""
 MOST: Final = 8
 """Largest factor of an interval."""
-_HISTORIES: Final = ("metadata_log", "remote_log")
 _CALM_US: Final = 3_600_000_000
 # Full jitter: a random wait between 0 and a maximum that doubles, so that agents that lost the lake
 # at the same time do not return at the same time.
@@ -214,7 +213,7 @@ class Limiter:
         longest = {
             name: room(task.interval_us, self._window_us)
             for name, task in tasks.items()
-            if task.family.via not in _HISTORIES  # the whole history at any interval
+            if not task.resumes
         }
         rows, used = sum(self.rows.values()), memory.anonymous_bytes()
         too_many = rows > limits.window_rows

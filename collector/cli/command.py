@@ -24,9 +24,11 @@ _REPORTED_ELSEWHERE: Final = (
     ModuleNotFoundError, BrokenPipeError, click.ClickException, click.exceptions.Exit, click.Abort,
 )  # fmt: skip
 
+CONFIG_VARIABLE: Final = "JMXLAKE_CONFIG"
 CONFIG = click.option(
-    "--config", "path", type=click.Path(path_type=Path), default=Path("/etc/jmxlake/agent.yaml"),
-    show_default=True, help="Agent configuration file.",
+    "--config", "-c", "path", type=click.Path(path_type=Path), envvar=CONFIG_VARIABLE,
+    default=Path("/etc/jmxlake/agent.yaml"), show_default=True, show_envvar=True,
+    help="Agent configuration file.",
 )  # fmt: skip
 JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
 
@@ -96,6 +98,12 @@ def guarded(
 def warn(step: Step) -> None:
     """Print a failed check on standard error."""
     click.echo(error_text.printable(f"{step.name}: {step.found}"), err=True)
+
+
+def progress(text: str) -> None:
+    """Print progress on standard error if a person reads it."""
+    if sys.stderr.isatty():
+        click.echo(text, err=True)
 
 
 def fail(error: Exception) -> NoReturn:

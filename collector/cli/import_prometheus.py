@@ -308,10 +308,11 @@ def _run(config: Config, options: Mapping[str, Any]) -> None:
     with closing(PrometheusApi(section, options["tenant"])) as api:
         empty = list[str]()
         found = history.brokers(api, rules, match, options["label"], given, span)
-        for value, node in found.items():
+        for number, (value, node) in enumerate(found.items(), 1):
+            label = f"import: {number} of {len(found)} brokers"
             selector = ",".join(filter(None, (match, history.matcher(options["label"], value))))
             of_broker = _config(section.url, config.lake.path, options, node)
-            empty += _import(of_broker, section, api, selector, span)
+            empty += _import(of_broker, section, api, selector, span, label)
         if empty:
             raise SourceError("; ".join(empty))
 
@@ -327,8 +328,9 @@ def _us(at: datetime | None) -> int:
 
 
 def _import(
-    config: Config, section: Prometheus, api: PrometheusApi, selector: str, span: tuple[int, int]
-) -> list[str]:
+    config: Config, section: Prometheus, api: PrometheusApi, selector: str, span: tuple[int, int],
+    label: str,
+) -> list[str]:  # fmt: skip
     """Import the history of one broker; return an error if nothing was imported."""
     source, catalogue = config.source, plan.catalogue(config)
     families = plan.families(config, catalogue)
@@ -345,7 +347,7 @@ def _import(
         to_lake = Delivery(lake.path, of_lake(lake), spool, recorder, lambda: catalogue)
         past = Past(api, selector, sources, families[0][1], spool, recorder, to_lake)
         bar = resources.enter_context(click.progressbar(
-            length=(span[1] - span[0]) // 1_000_000, label=source.name, file=sys.stderr,
+            length=(span[1] - span[0]) // 1_000_000, label=label, file=sys.stderr,
         ))  # fmt: skip
         past.run(
             span,

@@ -12,7 +12,7 @@ import click
 
 from collector.agent import plan
 from collector.catalogue import Family, Metric, load
-from collector.cli.command import JSON, fail
+from collector.cli.command import CONFIG_VARIABLE, JSON, fail
 from collector.config import loader
 from collector.errors import JmxlakeError
 
@@ -21,8 +21,8 @@ _INDENT = "    "
 
 @click.command
 @click.option(
-    "--config", "path", type=click.Path(path_type=Path),
-    help="Use the catalogue of this configuration.",
+    "--config", "-c", "path", type=click.Path(path_type=Path), envvar=CONFIG_VARIABLE,
+    show_envvar=True, help="Use the catalogue of this configuration.",
 )  # fmt: skip
 @click.option(
     "--catalogue", type=click.Path(path_type=Path),

@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from collector.cli.command import CONFIG, JSON, fail, guarded
+from collector.cli.command import CONFIG, JSON, fail, guarded, progress
+from collector.cli.format import span
 from collector.errors import JmxlakeError
 from collector.sources.java import crash_reports
 from lakehouse.tables import EVENTS, RUNS, SCRAPES
@@ -80,7 +81,7 @@ def run(path: Path, *, as_json: bool, log_level: str, windows: int | None, new_l
 
     logs.configure(as_json=as_json, level=log_level)
     _on_signals(_HEEDED, signal.SIG_IGN)  # until the agent can handle them
-    report = (lambda error: logs.error("agent ended", error=str(error))) if as_json else None
+    report = (lambda error: logs.error("agent_failed", error=str(error))) if as_json else None
     options = {"as_json": as_json, "new_lake": new_lake}
     guarded(path, lambda config: _run(path, config, windows, **options), report)
 
@@ -219,14 +220,22 @@ class DryRun:
     """
 
     def __init__(self, spool: Spool, window_us: int, windows: int, stop: threading.Event) -> None:
-        self._spool, self._window_us = spool, window_us
+        self._spool, self._window_us, self._windows = spool, window_us, windows
         self._rows = Counter[tuple[int, str, str]]()
         now_us = time.time_ns() // 1_000
         self._first_us = now_us - now_us % window_us + window_us
         self._end_us = self._first_us + windows * window_us
-        timer = threading.Timer((self._end_us - now_us) / 1e6, stop.set)
-        timer.daemon = True
-        timer.start()
+        threading.Thread(target=self._wait, args=(stop,), daemon=True, name="dry run").start()
+
+    def _wait(self, stop: threading.Event) -> None:
+        """Stop the agent after the last window. Print the time left before each window."""
+        for number in range(self._windows + 1):
+            now_us = time.time_ns() // 1_000
+            left = span((self._end_us - now_us) / 1e6)
+            progress(f"dry run: {number} of {self._windows} windows, {left} left")
+            next_us = self._first_us + number * self._window_us
+            stop.wait(max(0, next_us - now_us) / 1e6)
+        stop.set()
 
     def deliver_next(self) -> int:
         """Count the oldest batches and remove them; return their number."""

@@ -39,15 +39,17 @@ _COARSE = 0.1  # resolution of file timestamps
     "--unit", default="jmxlake-agent", show_default=True,
     help="systemd unit whose journal to include.",
 )  # fmt: skip
-@click.argument("file", type=click.Path(path_type=Path))
-def support_bundle(path: Path, unit: str, file: Path) -> None:
+@click.argument("file", type=click.Path(path_type=Path), required=False)
+def support_bundle(path: Path, unit: str, file: Path | None) -> None:
     """Collect versions, logs and state for a bug report.
 
-    FILE is a new tar.gz file. It contains versions, the configuration and the last lines of the
-    journal. It also contains responses of the health server, a list of the spool's files, thread
-    stacks, and the heads of crash reports. It does not contain secrets, but it can contain topic
-    names from the log: check it before you send it.
+    FILE is a new tar.gz file. Default: jmxlake-support-TIME.tar.gz in this folder. It contains
+    versions, the configuration, the last lines of the journal and responses of the health server.
+    It also contains a list of the spool's files, thread stacks, and the heads of crash reports. It
+    does not contain secrets, but it can contain topic names from the log: check it before you send
+    it.
     """
+    file = file or Path(time.strftime("jmxlake-support-%Y%m%dT%H%M%SZ.tar.gz", time.gmtime()))
 
     def work(config: Config) -> None:
         health = {f"health/{name}.txt": _asked(config, name) for name in _PAGES}

@@ -1,4 +1,4 @@
-"""Current symptoms of a broker, and the screen of ``top``: as many as it has room for, worst first.
+"""Current symptoms of a broker, worst first.
 
 Times are monotonic seconds. A family without a recent scrape is unknown, never healthy.
 """
@@ -8,21 +8,14 @@ import threading
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, groupby
-from textwrap import wrap
+from itertools import chain
 from typing import Final, NamedTuple
-
-from rich.cells import cell_len, set_cell_size
-from rich.console import Group
-from rich.text import Text
 
 from collector.agent.plan import Task
 from collector.catalogue import Family
-from collector.cli.format import amount, ranges, span, styled, subject
 from collector.encoding.expired_offsets import HIGH, LOW, NonConsumed, add_up, increases
 from collector.model import Identity, Scrape, Series
 from lakehouse.tables import MAX_GAP_INTERVALS
-from lakehouse.tables.error_text import printable
 
 SYMPTOMS: Final = {
     "kafka.partition.leaderless": ("no leader", ""),
@@ -52,13 +45,6 @@ _FOR_ALL: Final = ("no leader", "fenced")
 _REPORTERS: Final = "kafka.cluster.node.fenced"
 """Metric that only the two reporting brokers have series of."""
 NOT_YET: Final = "not scraped yet"
-_STYLES: Final = dict(
-    zip(KINDS, ("bold red", "red", "bold magenta", "magenta", "yellow", "cyan"), strict=True)
-)
-_WIDE: Final = 60  # minimum columns for long labels
-_PART: Final = 3  # unknown families use at most a third of the lines
-_GAP: Final = "   "
-Row = tuple[int, str, tuple[str, str, str, str]]
 
 
 class Symptom(NamedTuple):
@@ -241,120 +227,3 @@ def _severity(symptom: Symptom) -> tuple[int, str, float, float, str, int, str]:
     number = -1 if series.partition is None else series.partition
     topic = series.topic or ""
     return rank, symptom.unit, -symptom.value, symptom.since, topic, number, str(series)
-
-
-def view(state: State, now: float, heading: tuple[str, str], size: tuple[int, int]) -> Group:
-    """Return the whole screen.
-
-    Args:
-        state: The symptoms and unknown families.
-        now: The end of durations (monotonic seconds).
-        heading: Left and right text of the first line.
-        size: Columns and lines. 0 lines: no limit.
-    """
-    width, height = size
-    lines = [_heading(*heading, width), *_counts(state.counts, width)]
-    lines += [*_unknown(state.unknown, now, width, height), Text()]
-    if state.symptoms:
-        lines += _table(state.symptoms, now, width, height and max(1, height - len(lines) - 2))
-    elif not state.unknown:
-        lines.append(styled("No problems in these families.", "green"))
-    return Group(*lines)
-
-
-def _heading(left: str, right: str, width: int) -> Text:
-    text = styled(left, "bold")
-    text.truncate(max(1, width - len(right) - 1), overflow="ellipsis", pad=True)
-    return text.append(f" {right}", "dim")
-
-
-def _counts(counts: Mapping[str, str], width: int) -> list[Text]:
-    """Return the number of symptoms of each kind, without splitting a kind from its number."""
-    lines = [Text()]
-    for kind, count in counts.items():
-        label = f"{kind} {count}"
-        if len(lines[-1]) + len(_GAP) + len(label) > width:
-            lines.append(Text())
-        style = {"?": "bold red", "-": "dim", "0": "dim"}.get(count, _STYLES[kind])
-        lines[-1].append(_GAP if lines[-1] else "").append(label, style)
-    return lines
-
-
-def _unknown(unknown: Sequence[Unknown], now: float, width: int, height: int) -> list[Text]:
-    """Return a paragraph per reason, or a line per reason if they do not fit."""
-    causes: dict[str, list[Unknown]] = {}
-    for family in unknown:
-        causes.setdefault(family.why, []).append(family)
-    lines = [
-        f"unknown {', '.join(each.family for each in families)} for"
-        f" {span(now - min(each.since for each in families))}: {printable(why)}"
-        for why, families in causes.items()
-    ]
-    if height:  # the reader of a pipe needs whole lines
-        most = max(1, height // _PART)
-        wrapped = [part for line in lines for part in wrap(line, width, break_on_hyphens=False)]
-        lines = wrapped if len(wrapped) <= most else lines[:most]
-    texts = [styled(line, "bold red") for line in lines]
-    for text in texts if height else ():
-        text.truncate(width, overflow="ellipsis")
-    return texts
-
-
-def _table(symptoms: Sequence[Symptom], now: float, width: int, most: int) -> list[Text]:
-    """Return a header, at most ``most`` rows (0: all), and the number of hidden symptoms."""
-    rows = _rows(symptoms, now, wide=width >= _WIDE)
-    shown = rows[:most] if most else rows
-    rest = len(symptoms) - sum(stands_for for stands_for, _, _ in shown)
-    cells = [row for _, _, row in shown]
-    value_title = "Value" if any(row[2] for row in cells) else ""
-    cells.insert(0, ("Problem", "Subject", value_title, "Age"))
-    what, of, value, since = (max(map(cell_len, column)) for column in zip(*cells, strict=True))
-    if most:
-        of = min(of, max(1, width - what - value - since - 6))
-    lines = []
-    for style, row in zip(["bold", *(style for _, style, _ in shown)], cells, strict=True):
-        text = styled(set_cell_size(row[0], what), style)
-        text.append(f"  {_middle(row[1], of)}  {row[2]:>{value}}  {row[3]:>{since}}")
-        lines.append(text)
-    return [*lines, styled(f"and {rest:,} more", "dim")] if rest else lines
-
-
-def _rows(symptoms: Sequence[Symptom], now: float, *, wide: bool) -> list[Row]:
-    """Return rows with their style and their number of symptoms.
-
-    Partitions of a topic with the same symptom and start share one row.
-    """
-
-    def together(symptom: Symptom) -> object:
-        shared = (
-            symptom.kind, symptom.word, symptom.since, symptom.at_first_look, symptom.series.topic
-        )  # fmt: skip
-        is_grouped = symptom.unit == "1" and symptom.series.partition is not None
-        return shared if is_grouped else symptom
-
-    rows = []
-    for _, group in groupby(symptoms, key=together):
-        first, *others = group
-        number = 1 + len(others)
-        if others:
-            partitions = ranges(symptom.series.partition or 0 for symptom in (first, *others))
-            of = f"{first.series.topic}-{{{partitions}}}"
-            value = f"{number:,} partitions" if wide else f"{number:,}x"
-        else:
-            of = subject(first.series) or first.word
-            value = "" if first.unit == "1" else amount(first.value, first.unit)
-            if first.least is not None and first.least < first.value:
-                value = f"{first.least:,.0f} to {value}"
-        what = f"{first.kind} {first.word}".rstrip() if wide else first.kind
-        since = f"{'>' if first.at_first_look else ''}{span(now - first.since)}"
-        rows.append((number, _STYLES[first.kind], (what, printable(of), value, since)))
-    return rows
-
-
-def _middle(text: str, width: int) -> str:
-    """Return a text in ``width`` cells, without its middle: the end has the partition."""
-    if cell_len(text) <= width:
-        return set_cell_size(text, width)
-    tail = text[len(text) - (width - 1) // 2 :]
-    head = set_cell_size(text, max(0, width - 1 - cell_len(tail)))
-    return set_cell_size(f"{head}…{tail}", width)

@@ -19,7 +19,8 @@ from collector.agent.schedule import Schedule
 from collector.cli.command import CONFIG, guarded, warn
 from collector.cli.format import show
 from collector.cli.scrape import found
-from collector.cli.symptoms import NOT_YET, Board, view
+from collector.cli.symptoms import NOT_YET, Board
+from collector.cli.top_view import ORDERS, view
 from collector.config.schema import Config
 from collector.errors import SourceError
 
@@ -39,8 +40,8 @@ def top(path: Path, times: int | None) -> None:
 
     It shows partitions under min ISR, throttled clients, lagging uploads and lost records. It
     scrapes the brokers directly, without a running agent, and counts lost records from its start.
-    Press q to quit. In a pipe it prints once, as text, and exits with 1 if it has no data. A "?" is
-    unknown; other brokers report a "-".
+    Press q to quit, and p, s, v or a to sort by problem, subject, value or age. In a pipe it prints
+    once, as text, and exits with 1 if it has no data. A "?" is unknown; other brokers report a "-".
     """
 
     def work(config: Config) -> None:
@@ -70,28 +71,31 @@ def top(path: Path, times: int | None) -> None:
     guarded(path, work)
 
 
-def _look(board: Board, name: str, width: int, height: int) -> RenderableType:
+def _look(board: Board, name: str, width: int, height: int, order: str = "p") -> RenderableType:
     now = time.monotonic()
     state = board.state(now)
     if state.identity is not None:
         name += f", cluster {state.identity.cluster}, Kafka {state.identity.kafka_version}"
     clock = datetime.now().astimezone().strftime("%H:%M:%S")
-    return view(state, now, (name, clock), (width, height))
+    return view(state, now, (name, clock), (width, height), order)
 
 
-def _live(look: Callable[[int, int], RenderableType]) -> None:
+def _live(look: Callable[[int, int, str], RenderableType]) -> None:
+    order = "p"
     console = Console(highlight=False, emoji=False, markup=False)
     before = termios.tcgetattr(sys.stdin)
     tty.setcbreak(sys.stdin)
     try:
         with Live(
-            get_renderable=lambda: look(*console.size),
+            get_renderable=lambda: look(*console.size, order),
             console=console,
             screen=True,
             refresh_per_second=1,
-        ):
-            while sys.stdin.read(1) not in _QUIT:
-                pass
+        ) as live:
+            while (key := sys.stdin.read(1)) not in _QUIT:
+                if key.lower() in ORDERS:
+                    order = key.lower()
+                    live.refresh()
     finally:
         termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)
 

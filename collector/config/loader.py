@@ -63,7 +63,9 @@ def load(path: Path, environ: Mapping[str, str] | None = None) -> Config:
     try:
         raw = strict_yaml.load_file(path)
     except UnreadableFileError as error:
-        raise ConfigError(error.advised("set --config to a readable file")) from None
+        raise ConfigError(
+            error.advised("set --config or JMXLAKE_CONFIG to a readable file")
+        ) from None
     return parse(raw, str(path), os.environ if environ is None else environ)
 
 
@@ -80,11 +82,18 @@ def parse(raw: Any, where: str, environ: Mapping[str, str] | None = None) -> Con
             raise SettingError("sources", "set either source or sources", ("source",))  # noqa: TRY301
         _refuse_exposed(config)
     except WrongSettingError as error:
-        wrong = SettingError(error.key or "top level", error.problem)
+        wrong = SettingError(error.key or "top level", _advised(error.problem))
         raise located(wrong, where, environ or {}) from error
     except SettingError as error:
         raise located(error, where, environ or {}) from error
     return config
+
+
+def _advised(problem: str) -> str:
+    """Return a problem, with advice for the key of another version."""
+    is_unknown = problem == "unknown key"
+    advice = " in this version. Remove it, or run `jmxlake-agent config` to see all keys"
+    return problem + advice if is_unknown else problem
 
 
 def fingerprint(config: Config) -> str:

@@ -4,6 +4,7 @@ An HTTP request has at most 8 KiB and must arrive within a second, so that slow 
 occupy all connections for long. Each connection serves one request.
 """
 
+import errno
 import io
 import json
 import os
@@ -59,9 +60,12 @@ class HealthServer(ThreadingMixIn, TCPServer):
             self.address_family, address = found[0][0], found[0][4]
             super().__init__(address, _Handler)  # type: ignore[arg-type]
         except OSError as error:
-            why = f"health: cannot listen on {host}:{port}: {error.strerror}"
-            advice = "Change health.host or health.port (0 disables the server)."
-            raise HealthError(f"{why}. {advice}") from None
+            if error.errno == errno.EADDRINUSE:
+                why = "another process, such as another agent, uses the port. Set health.port to a"
+                why += " free port, or to 0 without a health server"
+            else:
+                why = f"{error.strerror}. Correct health.host or health.port"
+            raise HealthError(f"health: cannot listen on {host}:{port}: {why}") from None
         self.loopback = is_loopback(str(address[0]))
         self._is_closed = False
         self._thread = threading.Thread(target=self._serve, name="health", daemon=True)

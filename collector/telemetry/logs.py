@@ -1,17 +1,19 @@
 """The agent's log, and a dump of its threads.
 
-The log is one line per event on standard error, as text or JSON. Every line has ``event``,
-``level`` and ``time``, including the lines of libraries and Python. The dump has the stacks of all
+The log is one line per event on standard error, as logfmt or JSON. Every line has ``time``,
+``level`` and ``event``, including the lines of libraries and Python. The dump has the stacks of all
 Python and Java threads.
 """
 
 import json
 import logging
 import os
+import re
 import sys
 import threading
 import traceback
 import warnings
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -22,6 +24,7 @@ from collector.sources.java.jvm import started_jvm
 from lakehouse.tables.error_text import printable, unexpected
 
 _LOGGER: Final = logging.getLogger("jmxlake")
+_BARE: Final = re.compile(r'[^\s"=\\]+')  # a value that logfmt does not quote
 
 
 def configure(*, as_json: bool, level: str = "info") -> None:
@@ -41,9 +44,8 @@ def configure(*, as_json: bool, level: str = "info") -> None:
 
 
 def _say(level: int, event: str, /, **fields: object) -> None:
-    line = " ".join(event.split())
-    shown = [f"{key}={value}" for key, value in fields.items()]
-    _LOGGER.log(level, " ".join([line, *shown]), extra={"fields": {"event": line, **fields}})
+    named = {"event": " ".join(event.split()), **fields}
+    _LOGGER.log(level, "%s", logfmt(named), extra={"fields": named})
 
 
 debug = partial(_say, logging.DEBUG)
@@ -61,21 +63,39 @@ def trace(failure: Exception) -> None:
     debug("traceback", error=type(failure).__name__, places=places(failure))
 
 
+def logfmt(fields: Mapping[str, object]) -> str:
+    """Return fields that are not None as ``key=value`` pairs, and values with spaces in quotes."""
+    return " ".join(f"{key}={_text(value)}" for key, value in fields.items() if value is not None)
+
+
+def _text(value: object) -> str:
+    text = ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    is_bare = _BARE.fullmatch(text) and text.isprintable()
+    return text if is_bare else json.dumps(text, ensure_ascii=False)
+
+
 class DedupLog:
-    """Logs an error once, and its end once."""
+    """Logs an error of a job once, and its end once."""
 
     def __init__(self) -> None:
-        self._reported: dict[str, str | None] = {}
+        self._reported: dict[tuple[str, ...], str | None] = {}
 
-    def report(self, what: str, error: str | None) -> None:
-        """Log the result of ``what``, an error or None, if it differs from the last result."""
-        if self._reported.get(what) == error:
+    def report(self, job: str, error: str | None, **fields: str) -> None:
+        """Log the result of a job, an error or None, if it differs from the last result.
+
+        Args:
+            job: Name of the job, which starts the name of the event.
+            error: Error. None: the job succeeded.
+            fields: More fields of the line. The job has a separate result for each.
+        """
+        key = (job, *fields.values())
+        if self._reported.get(key) == error:
             return
-        self._reported[what] = error
+        self._reported[key] = error
         if error is None:
-            info("recovered", what=what)
+            info(f"{job}_recovered", **fields)
         else:
-            warning("failed", what=what, error=" ".join(error.split()))
+            warning(f"{job}_failed", **fields, error=" ".join(error.split()))
 
 
 class _Formatter(logging.Formatter):
@@ -85,16 +105,13 @@ class _Formatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="microseconds")
-        level, text = record.levelname.lower(), " ".join(record.getMessage().split())
+        fields = getattr(record, "fields", {"event": " ".join(record.getMessage().split())})
         # Only the error of a traceback: it fits on the line and contains no values.
         failure = record.exc_info[1] if record.exc_info else None
         why = {"error": unexpected(failure)} if failure else {}
-        if self._as_json:
-            fields = getattr(record, "fields", {"event": text})
-            line = {**fields, **why, "level": level, "time": at.replace("+00:00", "Z")}
-            return json.dumps(line, default=str)
-        more = "".join(f" {key}={value}" for key, value in why.items())
-        return printable(f"{at.replace('+00:00', 'Z')} [{level}] {text}{more}")
+        place = {"time": at.replace("+00:00", "Z"), "level": record.levelname.lower()}
+        line = {**place, **fields, **why}
+        return json.dumps(line, default=str) if self._as_json else printable(logfmt(line))
 
 
 def _died(failure: threading.ExceptHookArgs) -> None:

@@ -1,5 +1,5 @@
-"""Makes what a broker host installs without a network: a tarball and a Debian package.
+"""Installation files for hosts without a network: a tarball, a .deb and a .rpm.
 
-Both hold one tree: an interpreter, its libraries, and jmxlake with the extras ``agent`` and
-``maintain``. It runs from wherever it lies.
+All contain one tree: an interpreter, its libraries, and jmxlake with the extras that its systemd
+units need. The tree runs from any folder.
 """

@@ -1,51 +1,50 @@
-"""``python -m deploy.bundle``: the tarball, and the Debian package where it is asked for."""
+"""``python -m deploy.bundle``: a tarball, a .deb and a .rpm for each architecture."""
 
 from __future__ import annotations
 
-import platform
 import sys
 import tempfile
 from pathlib import Path
 
 import click
 
-from deploy.bundle import archive, debian, tree
+from deploy.bundle import archive, packages, tree
 from deploy.errors import DeployError
 
 
 @click.command()
 @click.option("--out", type=click.Path(path_type=Path), default=Path("dist"), show_default=True)
-@click.option("--python", default=sys.executable, help="The Python to carry along.")
-@click.option("--deb/--no-deb", default=False, help="Make the Debian package, too.")
-def main(out: Path, python: str, *, deb: bool) -> None:
-    """Make what a broker host installs without a network."""
+@click.option(
+    "--python", "homes", type=click.Path(path_type=Path), multiple=True, default=[sys.base_prefix],
+    help="Folder of the Python to bundle; once for each architecture. Default: the running Python.",
+)  # fmt: skip
+def main(out: Path, homes: tuple[Path, ...]) -> None:
+    """Make the installation files for hosts without a network."""
     try:
-        for file in make(out, python, deb=deb):
-            click.echo(f"{file} ({file.stat().st_size >> 20} MiB)")
+        for home in homes:
+            for file in make(out, home):
+                click.echo(f"{file} ({file.stat().st_size >> 20} MiB)")
     except DeployError as error:
         click.echo(f"bundle: {error}", err=True)
         sys.exit(1)
 
 
-def make(out: Path, python: str, *, deb: bool) -> list[Path]:
-    """Write the tarball, and the package if it is wanted, into ``out``.
+def make(out: Path, home: Path) -> list[Path]:
+    """Write tarball, .deb and .rpm with the Python of ``home`` into ``out``.
 
     Raises:
-        DeployError: One of them cannot be made.
+        DeployError: A step fails.
     """
     out.mkdir(parents=True, exist_ok=True)
     when = archive.commit_time()
     with tempfile.TemporaryDirectory(prefix=".bundle.", dir=out) as name:
         work = Path(name)
-        grown = tree.grow(work / "jmxlake", python, work)
-        named = grown.path.rename(work / f"jmxlake-{grown.version}")
-        machine = f"{sys.platform}-{platform.machine()}"
-        tarball = out / f"{named.name}-{machine}.tar.gz"
-        archive.pack(named, tarball, when)
-        if not deb:
-            return [tarball]
-        moved = tree.Tree(named, grown.version, grown.python, grown.glibc)
-        return [tarball, debian.build(moved, out, work / "stage", when)]
+        grown = tree.grow(work / "jmxlake", home, work)
+        archive.settle(grown.path, when)
+        folder = f"jmxlake-{grown.version}"
+        tarball = out / f"{folder}-{sys.platform}-{grown.machine}.tar.gz"
+        archive.pack(grown.path, tarball, when, folder)
+        return [tarball, *packages.build(grown, out, when)]
 
 
 if __name__ == "__main__":

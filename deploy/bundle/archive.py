@@ -1,30 +1,38 @@
-"""The tarball: the same bytes for the same tree, owned by root."""
+"""Archives that have the same bytes for the same tree and belong to root."""
 
 from __future__ import annotations
 
 import gzip
+import os
 import subprocess
 import tarfile
 from pathlib import Path
 from typing import Final
 
-_ONE_FOR_ALL: Final = 1_700_000_000  # no commit to take a time from
+_ONE_FOR_ALL: Final = 1_700_000_000  # there is no commit to take a time from
 
 
-def pack(tree: Path, file: Path, when: int) -> None:
-    """Write ``file``, whose one folder is named as ``tree`` is.
+def settle(tree: Path, when: int) -> None:
+    """Set modes and times of a folder and its files, independent of the build host."""
+    for path in (tree, *tree.rglob("*")):
+        path.chmod(0o755 if path.is_dir() or path.stat().st_mode & 0o100 else 0o644)
+        os.utime(path, (when, when))
+
+
+def pack(tree: Path, file: Path, when: int, name: str = "") -> None:
+    """Write an archive with one folder.
 
     Args:
-        tree: What to pack.
-        file: Ends in ``.tar.gz``.
-        when: Time of all that is in it, seconds since 1970.
+        tree: Folder to pack; :func:`settle` it first.
+        file: Archive, which ends in ``.tar.gz``.
+        when: Time of the archive, seconds since 1970.
+        name: Name of the folder in the archive. Default: the name of ``tree``.
     """
 
-    def plain(entry: tarfile.TarInfo) -> tarfile.TarInfo:
+    def of_root(entry: tarfile.TarInfo) -> tarfile.TarInfo:
         entry.uid = entry.gid = 0
         entry.uname = entry.gname = "root"
-        entry.mtime = when
-        entry.mode = 0o755 if entry.isdir() or entry.mode & 0o100 else 0o644
+        entry.mtime = int(entry.mtime)  # a float would need a second header for each file
         return entry
 
     with (
@@ -32,14 +40,11 @@ def pack(tree: Path, file: Path, when: int) -> None:
         gzip.GzipFile(filename="", fileobj=raw, mode="wb", compresslevel=6, mtime=when) as packed,
         tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive,
     ):
-        archive.add(tree, arcname=tree.name, recursive=False, filter=plain)
-        for path in sorted(tree.rglob("*")):
-            archive.add(path, arcname=f"{tree.name}/{path.relative_to(tree)}", recursive=False,
-                        filter=plain)  # fmt: skip
+        archive.add(tree, arcname=name or tree.name, filter=of_root)
 
 
 def commit_time() -> int:
-    """Of the commit that is built, seconds since 1970, so that a second build is the same."""
+    """Return the time of the commit, seconds since 1970, so that a second build is the same."""
     command = ["git", "-C", str(Path(__file__).parent), "log", "-1", "--format=%ct"]
     try:
         ran = subprocess.run(command, capture_output=True, text=True, check=False)

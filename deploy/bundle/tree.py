@@ -1,4 +1,4 @@
-"""The tree itself: an interpreter, jmxlake in it, and two programs that begin them."""
+"""The tree itself: an interpreter, jmxlake in it, and two programs that start them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from deploy.bundle import interpreter, libraries
 from deploy.errors import DeployError
 
 ROOT: Final = Path(__file__).parents[2]
-EXTRAS: Final = "agent,maintain"
+EXTRAS: Final = "agent,maintain,local"
+"""Extras that the units of ``deploy/systemd`` need."""
 PROGRAMS: Final = {"jmxlake-agent": "collector.cli.main", "jmxlake": "lakehouse.cli.main"}
 """By name, the module whose ``main`` it begins."""
 
@@ -24,8 +25,10 @@ PROGRAMS: Final = {"jmxlake-agent": "collector.cli.main", "jmxlake": "lakehouse.
 _LAUNCHER: Final = """\
 #!/bin/sh
 here=$(dirname "$(readlink -f "$0")")
-exec "$here/python{version}" -I -B -c 'from {module} import main; main(prog_name="{name}")' "$@"
+exec "$here/{python}" -I -B -c 'from {module} import main; main(prog_name="{name}")' "$@"
 """
+
+_LEAST_HOST: Final = "manylinux_2_28"  # Debian 10, Ubuntu 20.04, RHEL 8, or later
 
 _OF_THE_BUILD: Final = ("direct_url.json", "uv_cache.json")
 """What an installer notes of where a wheel lay, and of when it was made."""
@@ -33,49 +36,48 @@ _OF_THE_BUILD: Final = ("direct_url.json", "uv_cache.json")
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """A tree that is done.
+    """A complete tree.
 
     Attributes:
         path: Its folder.
-        version: Of jmxlake.
-        python: Of the interpreter.
-        glibc: The least that a host must have.
+        version: Version of jmxlake.
+        machine: Architecture, as ``uname -m`` prints it.
+        glibc: Minimum glibc version of a host.
     """
 
     path: Path
     version: str
-    python: str
+    machine: str
     glibc: str
 
 
-def grow(path: Path, python: str, work: Path) -> Tree:
+def grow(path: Path, home: Path, work: Path) -> Tree:
     """Make the tree.
 
     Args:
-        path: Where; it must not be there yet.
-        python: The interpreter to carry.
-        work: A folder for what is needed in between.
+        path: Its folder, which must not exist.
+        home: Folder of the Python to bundle.
+        work: Folder for intermediate files.
 
     Raises:
-        DeployError: It cannot be made.
+        DeployError: A step fails.
     """
-    chosen = interpreter.look_at(python)
-    program = interpreter.copy(chosen, path)
-    libraries.gather(path, tools.program("patchelf"))
+    chosen = interpreter.find(home)
+    interpreter.copy(chosen, path)
+    libraries.gather(path, home, tools.program("patchelf"))
     wheel = _wheel(work)
-    _install(program, wheel)
+    _install(path, chosen.machine, wheel)
     _forget_where(path)
-    _compile(program, path)
-    version = wheel.name.split("-")[1]
+    _compile(path)
     for name, module in PROGRAMS.items():
         launcher = path / "bin" / name
-        launcher.write_text(
-            _LAUNCHER.format(version=chosen.version, module=module, name=name), "utf-8"
-        )
+        text = _LAUNCHER.format(python=chosen.name, module=module, name=name)
+        launcher.write_text(text, "utf-8")
         launcher.chmod(0o755)
-    _leave_only(path / "bin", {*PROGRAMS, program.name})
+    _leave_only(path / "bin", {*PROGRAMS, chosen.name})
     shutil.copy2(ROOT / "LICENSE", path / "LICENSE")
-    return Tree(path, version, chosen.full, libraries.least_glibc(path))
+    (path / "share/jmxlake/weekly.yaml").write_text(_weekly(), "utf-8")
+    return Tree(path, wheel.name.split("-")[1], chosen.machine, libraries.least_glibc(path))
 
 
 def _wheel(work: Path) -> Path:
@@ -84,16 +86,23 @@ def _wheel(work: Path) -> Path:
     return wheel
 
 
-def _install(program: Path, wheel: Path) -> None:
-    """As the lock has it, hashes included; the lock knows more extras than these two."""
+def _install(path: Path, machine: str, wheel: Path) -> None:
+    """Install the locked versions with checked hashes, as wheels for the tree's architecture."""
     _run(
         [
             *(str(tools.uv()), "pip", "install", "--quiet", "--no-config"),
-            *("--python", str(program), "--break-system-packages", "--link-mode", "copy"),
+            *("--python", sys.executable, "--prefix", str(path), "--link-mode", "copy"),
+            *("--python-platform", f"{machine}-{_LEAST_HOST}"),
             *("--verify-hashes", "--only-binary", ":all:"),
             *("-c", str(ROOT / "requirements.lock"), f"{wheel}[{EXTRAS}]"),
         ]
     )
+
+
+def _weekly() -> str:
+    """Return the commented configuration of the weekly report."""
+    code = f"from {PROGRAMS['jmxlake']} import main; main()"
+    return _run([sys.executable, "-c", code, "weekly", "--print-config"], cwd=ROOT)
 
 
 def _forget_where(path: Path) -> None:
@@ -111,14 +120,14 @@ def _forget_where(path: Path) -> None:
         record.write_text("".join(kept), "utf-8")
 
 
-def _compile(program: Path, path: Path) -> None:
+def _compile(path: Path) -> None:
     """Bytecode beside the sources: nobody may write it later, and a start would take twice as long.
 
     By content, not by time: an archive has times of its own.
     """
     _run(
         [
-            *(str(program), "-I", "-B", "-m", "compileall", "-f", "-q"),
+            *(sys.executable, "-I", "-B", "-m", "compileall", "-f", "-q"),
             *("--invalidation-mode", "unchecked-hash"),
             *("-s", str(path), "-p", "/opt/jmxlake", str(path / "lib")),
         ]
@@ -132,10 +141,12 @@ def _leave_only(folder: Path, names: set[str]) -> None:
             file.unlink()
 
 
-def _run(command: list[str], cwd: Path | None = None) -> None:
+def _run(command: list[str], cwd: Path | None = None) -> str:
     clean = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
     try:
-        subprocess.run(command, cwd=cwd, env=clean, capture_output=True, text=True, check=True)
+        return subprocess.run(
+            command, cwd=cwd, env=clean, capture_output=True, text=True, check=True
+        ).stdout
     except FileNotFoundError as error:
         raise DeployError(f"{command[0]} is missing: make setup") from error
     except subprocess.CalledProcessError as error:

@@ -30,16 +30,19 @@ _LEVELS: Final = {
 def text() -> str:
     """Return the definitions as CSV.
 
-    ``level`` is the subject type of objectives on the metric, ``via`` how its family is read.
+    ``level`` is the subject type of objectives on the metric, ``via`` how its family is read, and
+    ``since`` the first Kafka version that has it.
     """
     rows: dict[tuple[str, str], tuple[Any, ...]] = {}
     for catalogue in _catalogues():
         ways = {one.name: one.via for one in catalogue.families}
-        for _, metric, family, roles, *others, _ in catalogue.definitions():
-            level, via = _level(catalogue.metrics[metric]), ways[family]
-            rows[metric, family] = (metric, family, " ".join(roles), *others, level, via)
+        for _, metric, family, roles, *others, meaning in catalogue.definitions():
+            entry = catalogue.metrics[metric]
+            more = (_level(entry), ways[family], entry.first or "", " ".join(meaning.split()))
+            rows[metric, family] = (metric, family, " ".join(roles), *others, *more)
     columns = tables.METRIC_DEFINITIONS.column_names[1:-2]
-    return _csv((*columns, "level", "via"), (rows[key] for key in sorted(rows)))
+    head = (*columns, "level", "via", "since", "description")
+    return _csv(head, (rows[key] for key in sorted(rows)))
 
 
 def traits() -> str:

@@ -63,7 +63,7 @@ def doctor(
 
 
 def to_json(diagnosis: Diagnosis) -> dict[str, Any]:
-    """Return a diagnosis as described in docs/doctor.md."""
+    """Return a diagnosis as described in docs/operations.md."""
     return {
         "lake": diagnosis.location.root, "at": diagnosis.now.isoformat(), "days": diagnosis.days,
         "good": diagnosis.good,

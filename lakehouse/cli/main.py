@@ -56,7 +56,7 @@ _COMMANDS: Final = {
 }
 """The module and the first sentence of each command, by section of ``--help``."""
 _RENAMED: Final = {"objectives": "slo", "sla": "slo publish", "unit": "systemd-unit"}
-_NEEDS_MAINTAIN: Final = ("doctor", "export", "maintain", "views", "watched-groups")
+NEEDS_MAINTAIN: Final = ("doctor", "export", "maintain", "views", "watched-groups")
 """Commands that need only the extra ``maintain``."""
 _CLICK_ERRORS: Final = (click.ClickException, click.exceptions.Exit, click.Abort)
 
@@ -130,8 +130,8 @@ def given(arguments: Sequence[str]) -> list[str]:
 
 def _fail_for_missing(error: ModuleNotFoundError, command: str) -> NoReturn:
     name = f"{error.name}".partition(".")[0]
-    needed = "spark" if name in {"pyspark", "pandas"} else "local"
-    needed = "maintain" if command in _NEEDS_MAINTAIN else needed
+    needed = "maintain" if command in NEEDS_MAINTAIN else "local"
+    needed = "spark" if name in {"pyspark", "pandas"} else needed
     _fail(f"{name} is missing: install {extra(needed)}")
 
 

@@ -48,7 +48,7 @@ CLUSTER: Final = click.option(
 )
 OWNERS: Final = click.option(
     "--owners", "owners_file", type=FILE,
-    help="File that maps topics, clients and groups to teams (YAML). See docs/report-owners.md.",
+    help="File that maps topics, clients and groups to teams (YAML). See docs/weekly.md#owners.",
 )  # fmt: skip
 TEAM: Final = click.option("--team", help="Limit the report to this team.")
 AS_JSON: Final = click.option("--json", "as_json", is_flag=True, help="Print JSON.")

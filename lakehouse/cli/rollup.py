@@ -107,7 +107,8 @@ def _as_json(outcome: Outcome) -> dict[str, Any]:
 _LONGEST_WAIT_SECONDS: Final = 600
 _PAST_SECONDS: Final = 75
 """Delay of a pass after a multiple of the interval, which is the end of a window. An agent with
-default settings delivers the window within this time, even with tiered storage (docs/fleet.md)."""
+default settings delivers the window within this time, even with tiered storage
+(docs/maintenance.md)."""
 
 _ENGINE_SECONDS: Final = 3600
 """Age at which an engine is replaced. Its copies of files and results of checks belong mostly to

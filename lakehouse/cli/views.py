@@ -36,7 +36,14 @@ _SCHEMA: Final = re.compile(r"[\w-]+(\.[\w-]+)?")
     "--run", "is_run", is_flag=True,
     help="Execute the SQL with Spark instead of printing it (without keys and tags).",
 )  # fmt: skip
-def views(gold: str, dialect: str, schema: str, time_zone: str, *, is_run: bool) -> None:
+@click.option(
+    "--metric-views", "measures", is_flag=True,
+    help="Also create metric views: measures for any choice of dimensions (spark from 4.2, "
+    "databricks).",
+)  # fmt: skip
+def views(
+    gold: str, dialect: str, schema: str, time_zone: str, *, is_run: bool, measures: bool
+) -> None:
     """Create SQL views of gold with readable names and units.
 
     Prints the SQL unless --run is set. LAKE is the folder or URL of a lake, or the CATALOG.SCHEMA
@@ -45,13 +52,18 @@ def views(gold: str, dialect: str, schema: str, time_zone: str, *, is_run: bool)
     periods.time_zone(time_zone)
     if not _SCHEMA.fullmatch(schema):
         raise click.UsageError(f"--schema {schema!r}: use SCHEMA or CATALOG.SCHEMA")
+    if schema == gold:  # some views have the name of a table
+        raise click.UsageError(f"--schema {schema}: gold is in this schema. Use another schema")
     chosen = render.DIALECTS[dialect]
+    if measures and not chosen.comments_inline:
+        raise click.UsageError(f"--metric-views: {dialect} does not have them. Omit the option")
     show: Callable[[str], object] = lambda statement: click.echo(f"{statement};\n")  # noqa: E731
     if is_run:
         if not chosen.comments_inline:
             raise click.UsageError(f"--run: Spark does not run {dialect}. Omit --run")
         chosen, show = replace(chosen, constraints=False), session().sql
-    for statement in render.statements(chosen, schema, _place(gold, chosen), time_zone):
+    place = _place(gold, chosen)
+    for statement in render.statements(chosen, schema, place, time_zone, measures=measures):
         show(statement)
 
 

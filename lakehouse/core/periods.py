@@ -221,7 +221,7 @@ def span(start: str, end: str, zone: dt.tzinfo = dt.UTC) -> Period:
     """
     first, last = (_parsed(text, zone) for text in (start, end))
     if last <= first:
-        raise PeriodError(f"--to {end} is not after --from {start}")
+        raise PeriodError(f"the end {end} is not after the start {start}")
     return Period(first, last)
 
 

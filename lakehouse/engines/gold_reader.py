@@ -266,7 +266,7 @@ def is_same(column: str, value: str | None) -> str:
 
 def meanings(engine: Engine) -> Meanings:
     """Return families and traits of each metric, from the lake's catalogues and the shipped one."""
-    own = (Trait(*row) for row in _catalogue(engine, tables.METRIC_TRAITS, Trait._fields))
+    own = (Trait(*row) for row in catalogue_rows(engine, tables.METRIC_TRAITS, Trait._fields))
     return meanings_of(definitions(engine), {*shipped_traits(), *own})
 
 
@@ -278,14 +278,14 @@ def definitions(engine: Engine) -> set[Definition]:
 def own_definitions(engine: Engine) -> list[Definition]:
     """Return the meaning of each metric in the lake's catalogues, in order."""
     order = " ORDER BY r.metric, r.family, r.kind, r.unit, r.description"
-    rows = _catalogue(engine, tables.METRIC_DEFINITIONS, Definition._fields, order)
+    rows = catalogue_rows(engine, tables.METRIC_DEFINITIONS, Definition._fields, order)
     return [Definition(*row) for row in rows]
 
 
-def _catalogue(
+def catalogue_rows(
     engine: Engine, table: tables.Table, columns: Sequence[str], order: str = ""
 ) -> list[tuple[Any, ...]]:
-    """Return the rows of a table that older agents do not create; without it none."""
+    """Return the distinct rows of a table of catalogues. Empty if agents did not create it."""
     try:
         rows = engine.rows(table)
     except TableNotFoundError:

@@ -4,31 +4,13 @@ The report, ``explain``, charts, events and the views use this text (``incidents
 incidents are equal.
 """
 
-import functools
 from collections.abc import Sequence
-from importlib import resources
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from lakehouse.core.periods import Span
 from lakehouse.engines.engine import Engine, ask
 from lakehouse.engines.relation import Relation, Rows, select
-
-_INSTANTS: Final = {"started_at": "s", "ended_at": "e"}
-"""Instants of a stretch, with the names that the text has for them in microseconds."""
-
-SERIES: Final = (
-    "cluster", "metric", "level", "topic", "partition_id", "user_name", "client_id",
-    "consumer_group",
-)  # fmt: skip
-"""The columns that identify a series in the text."""
-
-NAMES: Final = (
-    *SERIES, "own_source", "s", "e", "lead_us", "tail_us", "worst", "total", "sources",
-)  # fmt: skip
-"""The columns of ``joined_incidents`` that make an ``Incident``; the first is the cluster."""
-
-_COLUMNS: Final = (*SERIES, "source", *_INSTANTS, "lead_us", "tail_us", "worst", "total")
-"""The columns of gold/incidents that the text reads."""
+from lakehouse.gold.texts import COLUMNS, INSTANTS, NAMES, joined_incidents
 
 
 class Incident(NamedTuple):
@@ -69,18 +51,6 @@ class Incident(NamedTuple):
         return (self.start, self.end)
 
 
-@functools.cache
-def text(stretches: str) -> str:
-    """Return the common table expressions that end with ``joined_incidents``.
-
-    Args:
-        stretches: A table, or a name that the engine replaces.
-    """
-    sql = resources.files(__package__).joinpath("incidents.sql").read_text("utf-8")
-    lines = "\n".join(line for line in sql.splitlines() if not line.startswith("--"))
-    return lines.replace("{series}", ", ".join(SERIES)).replace("{stretches}", stretches)
-
-
 def relation(stretches: Rows, where: str = "true", cluster: str = "r.cluster") -> Relation:
     """Return ``joined_incidents`` as a relation.
 
@@ -89,10 +59,11 @@ def relation(stretches: Rows, where: str = "true", cluster: str = "r.cluster") -
         where: A condition on ``r``.
         cluster: The expression of the column ``cluster`` on ``r``; can also separate periods.
     """
-    names = (f"r.{name} AS {_INSTANTS.get(name, name)}" for name in _COLUMNS[1:])
+    names = (f"r.{name} AS {INSTANTS.get(name, name)}" for name in COLUMNS[1:])
     chosen = ", ".join((f"{cluster} AS cluster", *names))
     read = select(f"SELECT {chosen} FROM {{rows}} r WHERE {where}", rows=stretches)
-    return select(f"WITH {text('{stretches}')} SELECT i.* FROM joined_incidents i", stretches=read)
+    joining = joined_incidents("{stretches}")
+    return select(f"WITH {joining} SELECT i.* FROM joined_incidents i", stretches=read)
 
 
 def joined(engine: Engine, stretches: Relation, where: str = "true") -> list[Incident]:
@@ -113,16 +84,3 @@ def order(one: Incident) -> tuple[str | int, ...]:
     names = (one.topic, one.user, one.client_id, one.group, one.source)
     partition = -1 if one.partition is None else one.partition
     return (one.start, one.metric, *(name or "" for name in names), partition, one.end)
-
-
-def stretches(cluster: str = "cluster") -> str:
-    """Return the columns that the text reads, of the table itself in the SQL of ``views.sql``.
-
-    Args:
-        cluster: The expression of the column ``cluster``.
-    """
-    others = (
-        f"micros({name}) AS {_INSTANTS[name]}" if name in _INSTANTS else name
-        for name in _COLUMNS[1:]
-    )
-    return ", ".join((f"{cluster} AS cluster", *others))

@@ -4,32 +4,39 @@ The lists contain the tables of the lake and its subjects.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final, NamedTuple
+
+from markupsafe import Markup
 
 from lakehouse import tables
 from lakehouse.core import display
-from lakehouse.core.metrics import LEADERLESS, UNAVAILABLE
+from lakehouse.core.metrics import GROUP_LAG, LEADERLESS, UNAVAILABLE
 from lakehouse.core.objective import Objective
 from lakehouse.core.observed_share import FLOOR_PERCENT
 from lakehouse.core.periods import instant, iso, union
 from lakehouse.errors import TableNotFoundError, is_of_spark
 from lakehouse.report import figures
-from lakehouse.report.facts.build import by_time
+from lakehouse.report.facts.build import head, without_history
 from lakehouse.report.facts.events import events
 from lakehouse.report.facts.events.event_records import certain
 from lakehouse.report.facts.fields import to_json
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.facts.report_record import SECTIONS, Scope, shown
-from lakehouse.report.facts.sections.coverage import coverage
+from lakehouse.report.facts.objectives.statement_rows import with_budgets
+from lakehouse.report.facts.report_record import SECTIONS, shown
 from lakehouse.report.facts.sections.tier_lag import LAGGING
 from lakehouse.report.figures import Facts, Row
 from lakehouse.report.page import week_lanes
 from lakehouse.report.page.page import html, objective_table
-from lakehouse.report.page.svg import Axis
+from lakehouse.report.page.svg import Axis, strip
 from lakehouse.report.page.week_lanes import lanes
+from lakehouse.report.summary import lines
+from lakehouse.report.summary.model import Event
 from lakehouse.report.summary.summarize import summarize
 from lakehouse.report.tables.section import Detail, sections
+from lakehouse.report.tables.storage import HELD, ORPHANS, WAITING
 from lakehouse.report.tables.table_spec import Cell, Column, Content, Listing
+from lakehouse.slo.report_calendar import OF_UTC, Calendar
 
 
 class Question(NamedTuple):
@@ -41,6 +48,8 @@ class Question(NamedTuple):
         metrics: Metrics of its objectives.
         timelines: Figures in its charts, in addition to coverage.
         events: Kinds of events whose bad time is in its charts.
+        captions: Tables of the section. Default: all of them.
+        title: Title of the page. Default: the section's title.
     """
 
     section: str
@@ -48,6 +57,8 @@ class Question(NamedTuple):
     metrics: Collection[str] = ()
     timelines: Collection[str] = ()
     events: Collection[str] = ()
+    captions: Collection[str] = ()
+    title: str = ""
 
 
 _TIERED: Final = Question(
@@ -68,6 +79,14 @@ QUESTIONS: Final[Mapping[str, Question]] = {
         events=("throttling",),
     ),
     "tier-lag": _TIERED._replace(timelines=("copy_lag_bytes",)),
+    "remote-log": _TIERED._replace(
+        metrics=("kafka.partition.upload_lag.records", "kafka.partition.delete_lag.segments"),
+        captions=(WAITING.caption, ORPHANS.caption, HELD.caption),
+        title="Tiered storage by partition",
+    ),
+    "lag": Question(
+        "lag", ("consumer_lag",), (GROUP_LAG, "kafka.group.time_lag"), ("consumer_lag",)
+    ),
     "lost": Question(
         "loss",
         ("lost_before_read",),
@@ -75,6 +94,7 @@ QUESTIONS: Final[Mapping[str, Question]] = {
         ("lost_offsets", "consumer_lag"),
     ),
     "remote-reads": _TIERED._replace(timelines=("remote_fetch_bytes",)),
+    "capacity": Question("disk", ("capacity",)),
 }
 """Questions by their names in cells."""
 
@@ -97,40 +117,81 @@ def trouble(message: str) -> str:
     return page(title="No data for this cell", trouble=display.line(message, 600))
 
 
-def question(
-    gold: Gold, objectives: Sequence[Objective], name: str, min_coverage: float = FLOOR_PERCENT
-) -> str:
+def question(facts: Mapping[str, Any], name: str) -> str:
     """Return a question's answer, objectives, lanes and tables.
 
     Args:
-        gold: Gold of the week and cluster.
-        objectives: All objectives.
+        facts: Report data, at least the sections of the question.
         name: One of ``QUESTIONS``.
-        min_coverage: Minimum coverage of a good result (percent).
     """
-    facts = question_facts(gold, objectives, name) | {"min_coverage_percent": min_coverage}
-    answer = _fold(facts, QUESTIONS[name].section)
-    observed = _fold(facts, "coverage")
-    report = summarize(facts)
-    axis, to = Axis(report.span), report.elapsed_to
-    wanted = {*QUESTIONS[name].timelines, "coverage"}
-    timelines = [one for one in facts["timelines"] if one["name"] in wanted]
-    bad_time = _bad_time(gold, QUESTIONS[name].events)
-    drawn_of = {**facts, "timelines": timelines, "events": bad_time}
-    drawn = week_lanes.lanes_of(drawn_of, week_lanes.steps_of(facts, to))
+    asked = QUESTIONS[name]
+    report = summarize({**facts, "events": ()})  # they may have nothing but their time
+    with display.shown_in(display.zone_of(facts)):
+        answer, observed = _fold(facts, asked.section), _fold(facts, "coverage")
+        drawn = _lanes(facts, asked, Axis(report.span), report.elapsed_to)
+    wanted = [one for one in answer.tables if one.caption in (asked.captions or {one.caption})]
+    judged = _objectives_of(facts, asked)
+    own = tuple(one for one in report.objectives if one.name in judged)
+    report = report._replace(objectives=own)
     return page(
-        title=answer.title,
+        title=asked.title or answer.title,
         period=report.period,
         cluster=report.cluster,
         line=answer.line,
         objectives=objective_table(report, lambda _: "objectives"),
-        lanes=lanes(drawn, (), (), axis, to) if drawn else None,
-        listings=(*answer.tables, *observed.tables),
+        lanes=drawn,
+        listings=(*wanted, *observed.tables),
         notes=tuple(filter(None, (answer.note, observed.line))),
     )
 
 
-def _bad_time(gold: Gold, kinds: Collection[str]) -> list[Row]:
+def _lanes(facts: Facts, asked: Question, axis: Axis, to: int) -> Markup | None:
+    wanted = {*asked.timelines, "coverage"}
+    timelines = [one for one in facts["timelines"] if one["name"] in wanted]
+    events = [one for one in facts["events"] or () if one["kind"] in asked.events]
+    drawn_of = {**facts, "timelines": timelines, "events": events}
+    drawn = week_lanes.lanes_of(drawn_of, week_lanes.steps_of(facts, to))
+    return lanes(drawn, (), (), axis, to) if drawn else None
+
+
+def _objectives_of(facts: Facts, asked: Question) -> set[str]:
+    return {one["name"] for one in facts["objectives"] if {*one["metrics"]} & {*asked.metrics}}
+
+
+def events_page(facts: Mapping[str, Any]) -> str:
+    """Return the events of a report as a table, and their incidents.
+
+    Args:
+        facts: All report data.
+    """
+    report = summarize(facts)
+    with display.shown_in(display.zone_of(facts)):
+        incidents = _fold(facts, "incidents")
+    rows = tuple(map(_row_of_event, report.events))
+    headings = ("Event", "Time", "Bad time", "Impact", "Cause", "Next step", "Error budget")
+    listed = Listing("Events, most of an error budget first", _columns(headings), rows)
+    planned, axis = week_lanes.planned_of(facts), Axis(report.span)
+    drawn = strip(report.events, (), planned, axis, report.elapsed_to)
+    return page(
+        title="Events",
+        period=report.period,
+        cluster=report.cluster,
+        line=incidents.line,
+        lanes=drawn if rows else None,
+        listings=(*([listed] if rows else ()), *incidents.tables),
+        notes=tuple(filter(None, (report.events_note,))),
+    )
+
+
+def _row_of_event(event: Event) -> tuple[Cell, ...]:
+    texts = (event.title, event.impact, event.cause, event.next_step)
+    title, impact, cause, next_step = (lines.plain(one, isolate=True) for one in texts)
+    first = Cell((f"{event.number}. {title}",), order=event.number)
+    others = (event.when, event.length, impact, cause, next_step, event.used)
+    return first, *(Cell((one,)) for one in others)
+
+
+def bad_time(gold: Gold, kinds: Collection[str]) -> list[Row]:
     """Return the intervals of events of some kinds, without causes, which require bronze."""
     if not kinds or gold.is_incomplete(tables.INCIDENTS):
         return []
@@ -149,26 +210,36 @@ def _fold(facts: Facts, anchor: str) -> Detail:
     )
 
 
-def question_facts(gold: Gold, objectives: Sequence[Objective], name: str) -> dict[str, Any]:
-    """Return the report data of one question.
+def question_facts(
+    gold: Gold,
+    objectives: Sequence[Objective],
+    name: str,
+    calendar: Calendar = OF_UTC,
+    min_coverage: float = FLOOR_PERCENT,
+) -> dict[str, Any]:
+    """Return the report data of one question, in less time than all report data.
 
     Args:
-        gold: Gold of the week and cluster.
+        gold: Gold of the period and cluster.
         objectives: All objectives.
         name: One of ``QUESTIONS``.
+        calendar: The time zone.
+        min_coverage: Minimum coverage of a good result (percent).
     """
     asked = QUESTIONS[name]
     own = [one for one in objectives if one.metric in asked.metrics]
-    # For the week, independent of the objectives' windows.
-    statements = by_time(gold, own, gold.statements(own))
-    scope = Scope(gold, own, statements, statements, coverage(gold), shown=shown())
-    whole = ("coverage", "collected", "incomplete", "timelines")
-    names = ("verdicts", "objectives", *asked.keys, *whole)
+    scope = replace(without_history(gold, own, calendar, min_coverage), shown=shown())
+    judged = {one: to_json(SECTIONS[one](scope)) for one in ("verdicts", "objectives")}
+    of_all = replace(scope, objectives=objectives)  # it has the groups of other objectives
+    sections_ = (*asked.keys, "coverage", "collected", "incomplete", "timelines")
+    found = head(gold, calendar, min_coverage)
+    budgets = with_budgets(judged["objectives"], running=found["running"], floor=min_coverage)
     return {
-        "cluster": gold.cluster,
-        "from": gold.period.start.isoformat(),
-        "to": gold.period.end.isoformat(),
-        **{name: to_json(SECTIONS[name](scope)) for name in names},
+        **found,
+        **judged,
+        "objectives": budgets,
+        **{one: to_json(SECTIONS[one](of_all)) for one in sections_},
+        "events": bad_time(gold, asked.events),
     }
 
 
@@ -183,12 +254,12 @@ def tour(gold: Gold) -> str:
     known = list(_known(gold))
     listings = (
         Listing(
-            "Tables of the lake", _columns("Table", "A row is", "Rows", "From", "To"),
+            "Tables of the lake", _columns(("Table", "A row is"), ("Rows", "From", "To")),
             tuple(map(_row_of_table, listed)),
             ("All clusters. Agents write bronze; the rollup computes gold from it.",),
         ),
         Listing(
-            "All subjects of this cluster", _columns("Type", "Number", "From", "To"),
+            "All subjects of this cluster", _columns(("Type",), ("Number", "From", "To")),
             tuple(map(_row_of_kind, known)),
         ),
     )  # fmt: skip
@@ -196,11 +267,11 @@ def tour(gold: Gold) -> str:
     return page(title="Contents of the lake", cluster=cluster, listings=listings)
 
 
-def _columns(*headings: str) -> tuple[Column, ...]:
+def _columns(texts: Sequence[str], numbers: Sequence[str] = ()) -> tuple[Column, ...]:
     """Return columns that have only a heading; numbers are right-aligned."""
-    texts = {"Table", "A row is", "Type"}
     return tuple(
-        Column(one, Content(lambda _: Cell(), is_figure=one not in texts)) for one in headings
+        Column(one, Content(lambda _: Cell(), is_figure=one in numbers))
+        for one in (*texts, *numbers)
     )
 
 

@@ -42,6 +42,9 @@ NAMES: Final = {"topics": "topic", "clients": "client_id", "users": "user", "gro
 _PATTERNS: Final = {**NAMES, "sources": "source"}
 """All keys of patterns. The owner of a source owns only its coverage."""
 
+ORDER: Final = (("group",), ("client_id", "user"), ("topic",), ("source",))
+"""Names of a row; the first of these that it has decides its owner."""
+
 GIB: Final = 1024.0**3
 MONTH_SECONDS: Final = 30 * 86_400
 
@@ -122,7 +125,7 @@ class Owners:
 
     def of(self, row: Mapping[str, Any]) -> Owner:
         """Return the owner of a row of the facts: of its group, client, topic or source."""
-        for keys in (("group",), ("client_id", "user"), ("topic",), ("source",)):
+        for keys in ORDER:
             names = {key: str(row[key]) for key in keys if row.get(key) is not None}
             if names:
                 break
@@ -229,7 +232,7 @@ def load(path: Path) -> Owners:
     except UnreadableFileError as error:
         raise OwnersError(error.advised("name a file of owners")) from None
     except WrongSettingError as error:
-        raise OwnersError(f"{path}: {error}; see docs/report-owners.md") from None
+        raise OwnersError(f"{path}: {error}; see docs/weekly.md#owners") from None
     return Owners(tuple(one.rule() for one in found.owners), found.prices)
 
 

@@ -73,11 +73,12 @@ def lost_files(engine: Engine, found: Found, now_us: int) -> dict[Table, list[Ga
 
 
 def drop_state_files(engine: Engine) -> None:
-    """Remove missing files from the logs of the rollup's own tables.
+    """Remove missing files from the logs of dimensions and of the rollup's own tables.
 
-    If rows of gold/progress are lost, the rollup reads more of bronze than necessary.
+    If rows of gold/progress are lost, the rollup reads more of bronze than necessary. Rows of
+    dimensions are written again.
     """
-    for table in (tables.PROGRESS, *tables.ROLLUP_STATE):
+    for table in (tables.PROGRESS, *tables.DIMENSIONS, *tables.ROLLUP_STATE):
         if engine.missing_files(table):
             engine.drop_missing_files(table)
 

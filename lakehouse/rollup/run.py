@@ -22,7 +22,14 @@ from lakehouse.engines.rollup_batches import Versions
 from lakehouse.errors import LakeReplacedError, MissingFilesError, TableSchemaError
 from lakehouse.kernel.program import program
 from lakehouse.kernel.run_in_duckdb import Program
-from lakehouse.rollup import changes, gold_tables, plan, progress as progresses, repair as repairs
+from lakehouse.rollup import (
+    changes,
+    dimensions,
+    gold_tables,
+    plan,
+    progress as progresses,
+    repair as repairs,
+)
 from lakehouse.rollup.commit import Commit, accept_lost, rejected_dates, set_aside
 from lakehouse.rollup.lease import Lease, hold
 from lakehouse.rollup.plan import Wanted
@@ -212,6 +219,7 @@ class _Run:
         """Update gold to the versions of bronze in ``state``."""
         now, newest, _ = state
         first = gold_tables.horizon(newest.committed, self.wanted.keep_windows_days)
+        dimensions.update(self.engine, self.objectives, self.held.check, self.step)
         runs = self.found[tables.RUNS]
         runs_id = "" if runs is None else runs.id
         outcome, row = Outcome(0, now), last.row

@@ -12,6 +12,7 @@ time. ``series_..._us`` is microseconds summed over series, so it can exceed the
 from dataclasses import replace
 from typing import Final
 
+from lakehouse.tables.dimensions import DIMENSIONS
 from lakehouse.tables.rollup_state import PROGRESS
 from lakehouse.tables.table import (
     CLUSTER,
@@ -463,4 +464,4 @@ EXPIRING: Final = (*WINDOWS.values(), LAGS)
 OF_HOURS: Final = (*HOURS, *WINDOWS.values(), DISTRIBUTIONS, INCIDENTS, READINGS, LAGS, REJECTED)
 """Tables whose rows are a function of an hour of a cluster."""
 
-GOLD: Final = (SUBJECTS, *OF_HOURS, SLA, PROGRESS)
+GOLD: Final = (SUBJECTS, *OF_HOURS, SLA, *DIMENSIONS, PROGRESS)

@@ -1,7 +1,7 @@
 """Parquet layout of bronze for agents and the maintenance.
 
 It is a module of its own because it needs deltalake, which a Spark cluster does not have. The
-settings were measured (docs/storage.md). Spark 4.2, DuckDB and delta-rs can read the files.
+settings were measured (bench/README.md). Spark 4.2, DuckDB and delta-rs can read the files.
 BYTE_STREAM_SPLIT is not used, because Spark reads it fast only from 4.3, for which Delta was not
 released.
 """

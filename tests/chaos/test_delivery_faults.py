@@ -1,4 +1,4 @@
-"""The fault matrix of docs/reliability.md: whatever happens, nothing is lost and nothing doubled.
+"""The fault matrix of bench/README.md: whatever happens, nothing is lost and nothing doubled.
 
 What is staged, and how it is judged, is in tests/rig; `make bench-delivery` does it for longer.
 """

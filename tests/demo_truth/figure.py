@@ -43,7 +43,7 @@ def stated(row: Mapping[str, Any] | None, low: str, high: str) -> tuple[float, f
 
 
 def stated_us(row: Mapping[str, Any] | None, low: str, high: str) -> tuple[float, float]:
-    """The bounds of a duration; what is stated as unknown may be of it (docs/truth.md)."""
+    """The bounds of a duration; what is stated as unknown may be of it (bench/README.md)."""
     least, most = stated(row, low, high)
     return least, most + (row["unknown_us"] if row else 0)
 

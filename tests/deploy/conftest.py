@@ -1,31 +1,17 @@
 from __future__ import annotations
 
-import hashlib
-import os
-import subprocess
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import pytest
 
-from demo.jars import cache_folder, kafka_libs
+from demo.jars import kafka_libs
 from deploy import tools
+from tests.deploy.bundles import ROOT, Bundle, built
 from tests.deploy.machine import Machine, impossible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-ROOT = Path(__file__).parents[2]
-MADE_OF = ("collector", "lakehouse", "deploy/bundle", "deploy/debian", "deploy/systemd",
-           "deploy/agent.yaml", "pyproject.toml", "requirements.lock", "LICENSE")  # fmt: skip
-
-
-class Bundle(NamedTuple):
-    """What a host installs."""
-
-    tarball: Path
-    package: Path
 
 
 @pytest.fixture(scope="session")
@@ -36,24 +22,8 @@ def tool_python() -> str:
 
 @pytest.fixture(scope="session")
 def bundle() -> Bundle:
-    """Tarball and Debian package of this checkout, made anew where anything in them has changed."""
-    content = hashlib.sha256(sys.version.encode())
-    for name in MADE_OF:
-        place = ROOT / name
-        files = [place] if place.is_file() else sorted(place.rglob("*"))
-        for file in files:
-            if file.is_file() and "__pycache__" not in file.parts:
-                content.update(str(file.relative_to(ROOT)).encode() + file.read_bytes())
-    folder = cache_folder() / "deploy" / f"bundle-{content.hexdigest()[:12]}"
-    if not list(folder.glob("*.deb")):
-        for old in folder.parent.glob("bundle-*/*"):
-            old.unlink()  # a hundred and fifty megabytes each
-        subprocess.run(
-            [sys.executable, "-m", "deploy.bundle", "--deb", "--out", str(folder)],
-            cwd=ROOT, check=True, env={**os.environ, "PYTHONPATH": str(ROOT)},
-        )  # fmt: skip
-    (tarball,), (package,) = folder.glob("*.tar.gz"), folder.glob("*.deb")
-    return Bundle(tarball, package)
+    """Tarball, .deb and .rpm of this checkout for this machine."""
+    return built()
 
 
 @pytest.fixture(scope="module")

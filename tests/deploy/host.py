@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
+from tests.waiting import wait_for
+
 if TYPE_CHECKING:
     from tests.deploy.machine import Machine
 
+AGENT: Final = "jmxlake-agent"
+SECONDS: Final = 90
+INSTALL: Final = {
+    "deb": ("dpkg", "--install"),
+    # A Debian host does not have the packages of rpm, and its rpm asks whether that is intended.
+    "rpm": ("rpm", "--force-debian", "--nodeps", "--upgrade", "--oldpackage"),
+}
+REMOVE: Final = {"deb": ("dpkg", "--remove"), "rpm": ("rpm", "--force-debian", "--erase")}
+"""Commands by the suffix of a package."""
 PASSWORD: Final = "monitor-secret-1"
 _JMX: Final = "-Dcom.sun.management.jmxremote"
 _UNIT: Final = f"""\
@@ -55,3 +67,29 @@ def configure(machine: Machine, way: dict[str, Any], owner: str = "jmxlake") -> 
     """Write what the agent needs."""
     machine.write("/etc/jmxlake/agent.yaml", yaml.safe_dump(configuration(way)))
     machine.write("/etc/jmxlake/jmx.password", f"{PASSWORD}\n", owner, "0400")
+
+
+def start_agent(machine: Machine) -> None:
+    """Start the agent and wait for responses: systemd's READY only means that it has tried."""
+    machine.run("systemctl", "start", AGENT)
+    wait_ready(machine)
+
+
+def wait_ready(machine: Machine) -> None:
+    """Wait until the agent has responses of every family."""
+    wait_for(lambda: readiness(machine).get("ready") is True, SECONDS, lambda: machine.log(AGENT))
+
+
+def readiness(machine: Machine) -> dict[str, object]:
+    """Return the agent's answer about its readiness, or an empty one."""
+    told = machine.run("curl", "--silent", "127.0.0.1:9464/readyz", check=False)
+    answer: dict[str, object] = json.loads(told) if told.startswith("{") else {}
+    return answer
+
+
+def wait_delivered(machine: Machine) -> None:
+    """Wait until the lake has runs."""
+    found = ("find", "/var/lib/jmxlake/lake/bronze/runs", "-name", "*.parquet")
+    wait_for(
+        lambda: ".parquet" in machine.run(*found, check=False), SECONDS, lambda: machine.log(AGENT)
+    )

@@ -14,7 +14,7 @@ from deploy import tools
 from tests.deploy.host import PASSWORD, by_port, configuration, start_jvm
 
 if TYPE_CHECKING:
-    from tests.deploy.conftest import Bundle
+    from tests.deploy.bundles import Bundle
     from tests.deploy.machine import Machine
 
 FOLDER = Path(__file__).parents[2] / "deploy/ansible"
@@ -104,3 +104,28 @@ def test_a_broker_s_user_is_put_in_and_taken_out(machine: Machine, bundle: Bundl
     assert changed(play(machine, **wanted, jmxlake_agent_attach_user="kafka-broker")) == 0
     play(machine, **wanted)
     machine.run("test", "!", "-e", file)
+
+
+def test_the_weekly_report_has_a_timer_where_it_is_configured(
+    machine: Machine, bundle: Bundle
+) -> None:
+    wanted: dict[str, Any] = {
+        "jmxlake_agent_tarball": f"/srv/bundle/{bundle.tarball.name}",
+        "jmxlake_agent_version": bundle.tarball.name.split("-")[1],
+        "jmxlake_agent_config": configuration(by_port()),
+        "jmxlake_agent_files": {"jmx.password": f"{PASSWORD}\n"},
+    }
+    report = {"lake": "/var/lib/jmxlake/sample", "html": "/var/lib/jmxlake/reports/{week}.html"}
+    start_jvm(machine)
+    play(machine, **wanted)
+    timer = "jmxlake-weekly.timer"
+    assert machine.shows(timer, "UnitFileState") in {"", "disabled"}
+    play(machine, "--check", **wanted, jmxlake_agent_weekly=report)
+    play(machine, **wanted, jmxlake_agent_weekly=report)
+    assert changed(play(machine, **wanted, jmxlake_agent_weekly=report)) == 0
+    assert yaml.safe_load(machine.run("cat", "/etc/jmxlake/weekly.yaml")) == report
+    assert machine.shows(timer, "UnitFileState") == "enabled"
+    assert machine.shows(timer, "ActiveState") == "active"
+    play(machine, **wanted)
+    assert machine.shows(timer, "UnitFileState") == "disabled"
+    assert machine.shows(timer, "ActiveState") == "inactive"

@@ -1,55 +1,48 @@
-"""The Debian package on a host of its own: its units under a real systemd, beside a real JVM."""
+"""The packages on a host of its own: their units under a real systemd, next to a real JVM."""
 
 from __future__ import annotations
 
-import json
 import re
-import subprocess
+import tarfile
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.deploy.host import PASSWORD, by_port, configure, start_jvm
+from deploy.bundle import packages, tree
+from tests.deploy.host import (
+    AGENT,
+    INSTALL,
+    PASSWORD,
+    REMOVE,
+    SECONDS,
+    by_port,
+    configure,
+    start_agent,
+    start_jvm,
+    wait_delivered,
+    wait_ready,
+)
 from tests.waiting import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from tests.deploy.conftest import Bundle
+    from tests.deploy.bundles import Bundle
     from tests.deploy.machine import Machine
 
-AGENT = "jmxlake-agent"
 DROP_INS = f"/etc/systemd/system/{AGENT}.service.d"
-SECONDS = 90
 
 
 @pytest.fixture
 def host(machine: Machine, bundle: Bundle) -> Iterator[Machine]:
-    package = f"/srv/bundle/{bundle.package.name}"
+    package = f"/srv/bundle/{bundle.deb.name}"
     machine.run("sh", "-c", f"dpkg --status jmxlake 2>&1 || dpkg --install {package}")
     yield machine
     machine.run("systemctl", "stop", AGENT, "jmxlake-maintain", "kafka", check=False)
     machine.run("systemctl", "reset-failed", check=False)
     machine.run("sh", "-c", f"rm -rf {DROP_INS} /var/lib/jmxlake/*")
     machine.run("systemctl", "daemon-reload")
-
-
-def start(host: Machine) -> None:
-    """Start the agent and wait until it has answers: READY alone says that it has tried."""
-    host.run("systemctl", "start", AGENT)
-    wait_for(lambda: readiness(host).get("ready") is True, SECONDS, lambda: host.log(AGENT))
-
-
-def readiness(host: Machine) -> dict[str, object]:
-    told = host.run("curl", "--silent", "127.0.0.1:9464/readyz", check=False)
-    answer: dict[str, object] = json.loads(told) if told.startswith("{") else {}
-    return answer
-
-
-def delivered(host: Machine) -> bool:
-    found = host.run("find", "/var/lib/jmxlake/lake/bronze/runs", "-name", "*.parquet", check=False)
-    return ".parquet" in found
 
 
 def test_the_agent_reads_a_port_and_delivers(host: Machine) -> None:
@@ -63,8 +56,8 @@ def test_the_agent_reads_a_port_and_delivers(host: Machine) -> None:
         return "FAILED" not in checked[-1]
 
     wait_for(well, SECONDS, lambda: checked[-1])
-    start(host)
-    wait_for(lambda: delivered(host), SECONDS, lambda: host.log(AGENT))
+    start_agent(host)
+    wait_delivered(host)
     status = host.run("cat", f"/proc/{host.shows(AGENT, 'MainPID')}/status")
     assert re.search(r"^CapEff:\t0+$", status, re.MULTILINE)
     assert re.search(r"^NoNewPrivs:\t1$", status, re.MULTILINE)
@@ -89,8 +82,8 @@ def test_the_agent_attaches_as_the_broker_s_user(host: Machine, *, private_tmp: 
         shipped = re.sub(r"^(PrivateTmp=no|ReadWritePaths=/tmp)\n", "", shipped, flags=re.MULTILINE)
     host.write(f"{DROP_INS}/attach.conf", shipped)
     host.run("systemctl", "daemon-reload")
-    start(host)
-    wait_for(lambda: delivered(host), SECONDS, lambda: host.log(AGENT))
+    start_agent(host)
+    wait_delivered(host)
 
 
 def test_a_hang_is_ended_and_begun_again(host: Machine) -> None:
@@ -100,18 +93,18 @@ def test_a_hang_is_ended_and_begun_again(host: Machine) -> None:
         f"{DROP_INS}/quick.conf", "[Service]\nWatchdogSec=4\nTimeoutAbortSec=2\nRestartSec=1\n"
     )
     host.run("systemctl", "daemon-reload")
-    start(host)
+    start_agent(host)
     host.run("kill", "-STOP", host.shows(AGENT, "MainPID"))
     wait_for(lambda: host.shows(AGENT, "NRestarts") == "1", SECONDS)
     assert "Watchdog timeout" in host.log(AGENT)
-    wait_for(lambda: readiness(host).get("ready") is True, SECONDS, lambda: host.log(AGENT))
+    wait_ready(host)
 
 
 def test_maintenance_runs_as_a_service(host: Machine) -> None:
     start_jvm(host)
     configure(host, by_port())
-    start(host)
-    wait_for(lambda: delivered(host), SECONDS, lambda: host.log(AGENT))
+    start_agent(host)
+    wait_delivered(host)
     host.write("/etc/jmxlake/maintain.env", "LAKE=/var/lib/jmxlake/lake\n")
     host.write(
         "/etc/systemd/system/jmxlake-maintain.service.d/lake.conf",
@@ -127,47 +120,73 @@ def test_maintenance_runs_as_a_service(host: Machine) -> None:
     assert "not permitted" not in host.log("jmxlake-maintain")
 
 
-def older(bundle: Bundle, folder: Path) -> Path:
-    """The same package under a version that came before."""
-    stage = folder / "older"
-    subprocess.run(["dpkg-deb", "-R", str(bundle.package), str(stage)], check=True)
-    control = stage / "DEBIAN/control"
-    control.write_text(
-        re.sub(r"^Version: .+$", "Version: 0.0.9", control.read_text(), flags=re.MULTILINE)
+def test_weekly_report_of_the_timer(host: Machine) -> None:
+    """The package has the timer and its configuration; the lake is the only value to set."""
+    template = host.run("cat", "/etc/jmxlake/weekly.yaml")
+    assert template == host.run("jmxlake", "weekly", "--print-config")
+    lake, reports = "/var/lib/jmxlake/sample", "/var/lib/jmxlake/reports"
+    host.run("runuser", "-u", "jmxlake", "--", "jmxlake", "sample", lake)
+    changed = template.replace("\nlake: s3://bucket/kafka\n", f"\nlake: {lake}\n")
+    host.write("/etc/jmxlake/weekly.yaml", f"{changed}html: {reports}/report.html\n")
+    host.write(
+        "/etc/systemd/system/jmxlake-weekly.service.d/lake.conf",
+        f"[Service]\nReadWritePaths={lake}\n",
     )
-    package = folder / "jmxlake_0.0.9.deb"
-    subprocess.run(
-        ["dpkg-deb", "--root-owner-group", "-Znone", "--build", str(stage), str(package)],
-        check=True, capture_output=True,
+    host.run("systemctl", "daemon-reload")
+    host.run("systemctl", "enable", "--now", "jmxlake-weekly.timer")
+    assert "jmxlake-weekly.service" in host.run("systemctl", "list-timers")
+    host.run("systemctl", "start", "jmxlake-weekly")
+    wait_for(
+        lambda: host.shows("jmxlake-weekly", "ActiveState") in {"inactive", "failed"},
+        4 * SECONDS, lambda: host.log("jmxlake-weekly"),
     )  # fmt: skip
-    return package
+    assert host.shows("jmxlake-weekly", "Result") == "success", host.log("jmxlake-weekly")
+    assert "objectives" in host.run("cat", f"{reports}/report.html")
+    host.run("systemctl", "disable", "--now", "jmxlake-weekly.timer")
+
+
+def older(bundle: Bundle, folder: Path) -> dict[str, Path]:
+    """Return the same packages under an earlier version, by suffix."""
+    with tarfile.open(bundle.tarball) as archive:
+        archive.extractall(folder, filter="tar")
+    (unpacked,) = folder.iterdir()
+    (folder / "out").mkdir()
+    made = packages.build(
+        tree.Tree(unpacked, "0.0.9", "x86_64", "2.17"), folder / "out", 1_700_000_000
+    )
+    return {one.suffix[1:]: one for one in made}
 
 
 def test_upgrade_way_back_removal_and_what_each_leaves(
     machine: Machine, bundle: Bundle, tmp_path: Path
 ) -> None:
-    package = older(bundle, tmp_path)
-    (machine.shared / package.name).write_bytes(package.read_bytes())
-    old, new = f"/srv/shared/{package.name}", f"/srv/bundle/{bundle.package.name}"
+    earlier = older(bundle, tmp_path)
     start_jvm(machine)
-    machine.run("dpkg", "-i", old)
-    configure(machine, by_port())
-    start(machine)
-    spool = machine.run("stat", "--format=%i", "/var/lib/jmxlake/spool.db")
-    for other in (new, old):  # an upgrade, and the way back
-        before = machine.shows(AGENT, "MainPID")
-        machine.run("dpkg", "-i", other)
-        assert machine.shows(AGENT, "MainPID") not in {before, "0"}
-        wait_for(lambda: readiness(machine).get("ready") is True, SECONDS)
-        assert machine.run("stat", "--format=%i", "/var/lib/jmxlake/spool.db") == spool
-    machine.run("dpkg", "-r", "jmxlake")
-    assert machine.shows(AGENT, "ActiveState") == "inactive"
-    machine.run("test", "!", "-e", "/opt/jmxlake")
-    machine.run("test", "!", "-e", "/usr/bin/jmxlake-agent")
-    machine.run("test", "-f", "/etc/jmxlake/agent.yaml")
-    machine.run("test", "-f", "/var/lib/jmxlake/spool.db")
-    told = machine.run("dpkg", "-P", "jmxlake")
-    assert "/var/lib/jmxlake and the user jmxlake stay" in told
-    machine.run("test", "!", "-e", "/etc/jmxlake")
-    machine.run("test", "-f", "/var/lib/jmxlake/spool.db")
-    machine.run("id", "jmxlake")
+    for kind, package in (("deb", bundle.deb), ("rpm", bundle.rpm)):
+        (machine.shared / "older").write_bytes(earlier[kind].read_bytes())
+        old, new = "/srv/shared/older", f"/srv/bundle/{package.name}"
+        machine.run(*INSTALL[kind], old)
+        configure(machine, by_port())
+        start_agent(machine)
+        spool = machine.run("stat", "--format=%i", "/var/lib/jmxlake/spool.db")
+        for other in (new, old):  # an upgrade, and the way back
+            before = machine.shows(AGENT, "MainPID")
+            machine.run(*INSTALL[kind], other)
+            assert machine.shows(AGENT, "MainPID") not in {before, "0"}
+            wait_ready(machine)
+            assert machine.run("stat", "--format=%i", "/var/lib/jmxlake/spool.db") == spool
+        machine.run("systemctl", "enable", AGENT, "jmxlake-weekly.timer")
+        told = machine.run(*REMOVE[kind], "jmxlake")
+        assert machine.shows(AGENT, "ActiveState") == "inactive"
+        for gone in ("/opt/jmxlake", "/usr/bin/jmxlake-agent",
+                     "/usr/lib/systemd/system/jmxlake-weekly.timer",
+                     "/etc/systemd/system/timers.target.wants/jmxlake-weekly.timer"):  # fmt: skip
+            machine.run("test", "!", "-e", gone)
+        machine.run("test", "-f", "/etc/jmxlake/agent.yaml")
+        machine.run("test", "-f", "/var/lib/jmxlake/spool.db")
+        if kind == "deb":
+            told = machine.run("dpkg", "-P", "jmxlake")
+            machine.run("test", "!", "-e", "/etc/jmxlake")
+        assert "/var/lib/jmxlake and the user jmxlake stay" in told
+        machine.run("test", "-f", "/var/lib/jmxlake/spool.db")
+        machine.run("id", "jmxlake")

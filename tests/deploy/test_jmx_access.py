@@ -13,7 +13,7 @@ from tests.deploy.host import configuration
 from tests.waiting import wait_for
 
 if TYPE_CHECKING:
-    from tests.deploy.conftest import Bundle
+    from tests.deploy.bundles import Bundle
     from tests.deploy.machine import Machine
 
 DOCS = Path(__file__).parents[2] / "docs/connect.md"
@@ -35,7 +35,7 @@ def blocks() -> list[tuple[str, str]]:
 @pytest.fixture(scope="module")
 def followed(machine: Machine, bundle: Bundle) -> Machine:
     """The host after all steps but the last."""
-    machine.run("dpkg", "-i", f"/srv/bundle/{bundle.package.name}")
+    machine.run("dpkg", "-i", f"/srv/bundle/{bundle.deb.name}")
     machine.run("useradd", "--system", "--user-group", "--no-create-home", "kafka")
     machine.write("/etc/systemd/system/kafka.service", KAFKA)
     for kind, text in blocks()[:-1]:

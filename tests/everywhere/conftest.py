@@ -10,7 +10,7 @@ from lakehouse.core import lake as lakes, periods
 from lakehouse.core.spark_session import JARS_SETTING
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.engines.spark_engine import SparkEngine
-from lakehouse.notebooks.cells import lake_of, open_week, read_widgets
+from lakehouse.notebooks.choices import Choices
 from lakehouse.report.facts.build import facts
 from lakehouse.slo.openslo import objective_files
 from tests.everywhere import small_fleet
@@ -84,8 +84,8 @@ def published(spark: SparkSession, stated: Path) -> dict[str, str]:
 @pytest.fixture(scope="session")
 def week(spark: SparkSession, published: dict[str, str]) -> Gold:
     """The fleet's week as a notebook opens it."""
-    filled_in = read_widgets(FakeWidgets({**published, "week": small_fleet.ISO_WEEK}), {})
-    return open_week(SparkEngine(spark, lake_of(filled_in)), filled_in)
+    choices = Choices.read(FakeWidgets({**published, "week": small_fleet.ISO_WEEK}), {})
+    return choices.gold(SparkEngine(spark, choices.lake))
 
 
 @pytest.fixture(scope="session")

@@ -79,7 +79,7 @@ def test_worker_without_a_package_is_one_line_and_the_next_rollup_is_whole(
 ) -> None:  # fmt: skip
     python = python_without(tmp_path / "python", *missing)
     said = with_workers(laptop, python).refusal("rollup", str(ours), *SPARK)
-    assert said.startswith(f"jmxlake: {missing[0]} is missing in Spark's Python workers: install ")
+    assert said.startswith(f"jmxlake: {missing[0]} is missing in Spark's Python workers. Install ")
     assert "PYSPARK_PYTHON" in said
     assert is_free(ours)
     laptop("rollup", str(ours), *SPARK)

@@ -98,6 +98,11 @@ def _topic(batch: Batch, drawn: random.Random, at: float, topic: str, partitions
         lag = drawn.uniform(0, 1e9)
         batch.run(LAG, at, end, lag, topic=topic, source=source, flags=ASKED_FOR)
         batch.counter(FETCHED, at, end, float(drawn.randrange(1000)), topic=topic, source=source)
+        size = {"topic": topic, "partition": 0, "source": source}
+        batch.run("kafka.log.size", at, end, 5e8 + at + WEEK, **size)
+    waiting = {"topic": topic, "partition": 1, "source": "broker-1"}
+    batch.run("kafka.partition.upload_lag.records", at, end, 40.0, **waiting)
+    batch.run("kafka.partition.upload_lag.bytes", at, end, 4e6, **waiting)
     batch.run("kafka.topic.partitions", at, end, float(partitions), topic=topic)
     batch.run("kafka.topic.remote_storage_enabled", at, end, 1.0, topic=topic)
     for bound, lost in (("low", 3), ("high", 9)):
@@ -132,6 +137,7 @@ def _account(batch: Batch, at: float, *, alive: bool) -> None:
             labels = [("error", code)]
             batch.counter(ANSWERS, at, end, float(at % 7), source=source, labels=labels)
         batch.scrape("quotas", at, end, source=source)
+        batch.scrape("log", at, end, source=source)
     outcome = ("ok", None) if alive else ("refused", "connection refused")
     for family in ("min_isr", "quotas"):
         batch.scrape(family, at, end, outcome[0], source="broker-3", error=outcome[1])

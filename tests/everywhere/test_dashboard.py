@@ -136,6 +136,22 @@ def test_figures_are_those_of_the_report(views: DuckDBPyConnection, report: dict
     assert sum(counted.values()) > 0
 
 
+def test_view_of_the_remote_log_has_the_partitions_of_the_report(
+    views: DuckDBPyConnection, report: dict[str, Any]
+) -> None:
+    found = asked(
+        views,
+        "SELECT topic, partition_id, max(upload_gib) * 1073741824 AS bytes, "
+        "max(upload_records) AS records FROM kafka.remote_log GROUP BY topic, partition_id",
+    )
+    wanted = {
+        (one["topic"], one["partition"]): (one["waiting_bytes_max"], one["waiting_records_max"])
+        for one in report["tier_lag"]["partitions"]
+    }
+    told = {(one["topic"], one["partition_id"]): (one["bytes"], one["records"]) for one in found}
+    assert told == wanted != {}
+
+
 def test_events_are_those_of_the_report(stated: Path, views: DuckDBPyConnection) -> None:
     week = ("--week", small_fleet.ISO_WEEK, "--min-coverage", "0")
     told = json.loads(jmxlake("report", str(stated), *week, "--json", "-"))

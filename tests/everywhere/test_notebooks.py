@@ -15,7 +15,7 @@ from lakehouse.core import lake as lakes, periods
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.engines.spark_relations import table_of
 from lakehouse.notebooks.cell_pages import QUESTIONS, question_facts
-from lakehouse.notebooks.cells import lake_of, read_widgets
+from lakehouse.notebooks.choices import Choices
 from lakehouse.report.facts.build import facts
 from lakehouse.report.page.page import render
 from lakehouse.slo.openslo import objective_files
@@ -45,6 +45,9 @@ SECTIONS = {
     "tier-lag": "tier_lag",
     "lost": "lost_before_read",
     "remote-reads": "remote_reads",
+    "remote-log": "tier_lag",
+    "lag": "consumer_lag",
+    "capacity": "capacity",
 }
 
 
@@ -56,7 +59,8 @@ def shown(name: str, spark: SparkSession, values: dict[str, str]) -> list[Any]:
 @pytest.fixture(scope="module")
 def pages_of(spark: SparkSession, published: dict[str, str]) -> Callable[[str], list[Any]]:
     """The cells of a notebook that is given the hostile client, made once."""
-    return cache(lambda name: shown(name, spark, {**published, "client": CLIENT}))
+    given = {**published, "client": CLIENT, "min_coverage": "0"}
+    return cache(lambda name: shown(name, spark, given))
 
 
 def heading(page: str) -> str:
@@ -108,6 +112,46 @@ def test_f06_a_widget_names_own_objectives(
     assert objective.title in html.unescape(shown("min_isr", spark, own)[0])
     nowhere = shown("min_isr", spark, {**published, "objectives": str(tmp_path / "nowhere")})
     assert "nowhere" in trouble(nowhere[0])
+
+
+OWNERS = """
+owners:
+- {team: first, topics: "topic-[0-1]", groups: "g*"}
+- {team: second, topics: "topic-*", users: ["o'h?ra", "u-1\\Z"]}
+"""
+
+
+def test_team_limits_page_and_sql(
+    spark: SparkSession, published: dict[str, str], tmp_path: Path
+) -> None:
+    file = tmp_path / "owners.yaml"
+    file.write_text(OWNERS, "utf-8")
+    given = {**published, "owners": str(file), "min_coverage": "0"}
+    for team, topics in (("first", {"topic-0", "topic-1"}), ("second", {"topic-2"})):
+        page, rows = shown("min_isr", spark, {**given, "team": team})
+        assert {row["topic"] for row in rows} == topics
+        assert {one for one in ("topic-0", "topic-1", "topic-2") if f">{one}<" in page} == topics
+    view = spark.sql("SELECT DISTINCT topic, team FROM topics").collect()
+    assert {(row["topic"], row["team"]) for row in view} == {("topic-2", "second")}
+    _, rows = shown("throttling", spark, {**given, "team": "second"})
+    assert {row["user_name"] for row in rows} == {small_fleet.HOSTILE[0]}
+    _, rows = shown("consumer_lag", spark, {**given, "team": "second"})
+    assert rows == []
+    assert "owns nothing here" in trouble(shown("min_isr", spark, {**given, "team": "third"})[0])
+
+
+def test_date_range_of_a_week_shows_the_week(
+    spark: SparkSession, published: dict[str, str]
+) -> None:
+    given = {**published, "min_coverage": "0"}
+    week, rows = shown("consumer_lag", spark, {**given, "week": small_fleet.ISO_WEEK})
+    days = {"from": "2026-11-09", "to": "2026-11-16"}
+    assert shown("consumer_lag", spark, {**given, **days}) == [week, rows]
+    night = {"from": "2026-11-09T10:00", "to": "2026-11-09T10:05", "time_zone": "Asia/Tokyo"}
+    assert shown("consumer_lag", spark, {**given, **night})[1] == []
+    _, moved = shown("consumer_lag", spark, {**given, **days, "time_zone": "Pacific/Kiritimati"})
+    assert {str(row["day"]) for row in rows} == {"2026-11-09"}
+    assert {str(row["day"]) for row in moved} == {"2026-11-10"}
 
 
 def of_week(section: dict[str, Any]) -> dict[str, Any]:
@@ -177,6 +221,8 @@ def topics(spark: SparkSession, published: dict[str, str]) -> DataFrame:
         ({"schema": f"'{MARKUP}"}, "widget schema: "),
         ({"bronze": ""}, "widget bronze: empty is not a valid name"),
         ({"schema": "nowhere"}, "Run jmxlake rollup first"),
+        ({"from": "2026-11-09"}, "both widgets from and to"),
+        ({"team": MARKUP}, "in the widget owners"),
         ({"catalog": "nowhere"}, "Spark refused"),
     ],
 )
@@ -229,6 +275,6 @@ def test_who_may_not_read_bronze_sees_gold_in_the_tour(
     first = shown("tour", spark, {**published, "bronze": "nowhere"})[0]
     assert "the table does not exist" in first
     assert "bronze/runs" in first
-    lake = lake_of(read_widgets(FakeWidgets(published), {}))
+    lake = Choices.read(FakeWidgets(published), {}).lake
     number = table_of(spark, lake, tables.TOPICS).count()
     assert f"{number:,}" in first

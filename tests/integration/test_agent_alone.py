@@ -85,18 +85,17 @@ def test_agent_dumps_no_core_and_ignores_host_javaagent(
 def test_support_bundle_has_threads_and_no_secret(settings: dict[str, Any], tmp_path: Path) -> None:
     with RunningAgent(settings, tmp_path) as agent:
         agent.wait_ready()
-        bundle = tmp_path / "bundle.tar.gz"
-        command = [
-            script("jmxlake-agent"),
-            "support-bundle",
-            "--config",
-            str(agent.config),
-            str(bundle),
-        ]
-        ran = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        command = [script("jmxlake-agent"), "support-bundle", "-c", str(agent.config)]
+        ran = subprocess.run(
+            command, capture_output=True, text=True, timeout=120, check=False, cwd=tmp_path
+        )
         assert ran.returncode == 0, ran.stderr
-        again = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        (bundle,) = tmp_path.glob("jmxlake-support-*T*Z.tar.gz")
+        again = subprocess.run(
+            [*command, str(bundle)], capture_output=True, text=True, timeout=120, check=False
+        )
         assert again.returncode == 1
+        assert "Choose a new file" in again.stderr
         assert agent.stop() == 0
     with tarfile.open(bundle) as opened:
         parts = {

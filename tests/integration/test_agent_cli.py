@@ -84,14 +84,27 @@ def test_check_lists_working_parts(
 ) -> None:
     ran = call(settings, tmp_path, "check")
     assert ran.returncode == 0, ran.stdout + ran.stderr
+    lines = ran.stdout.splitlines()
+    assert all(line.startswith("ok      ") for line in lines)
+    names = [line.split()[1].rstrip(":") for line in lines]
+    assert names == [
+        "configuration", "catalogue", "jmx", "admin", "spool", "health", "lake", "watched_groups",
+        "metrics",
+    ]  # fmt: skip
     assert f"jmx: node 1 of cluster {cluster.id}, Kafka {KAFKA}" in ran.stdout
     assert f"admin: cluster {cluster.id}, with broker 1" in ran.stdout
     assert f"spool: {tmp_path / 'spool.db'}, " in ran.stdout
-    assert re.search(r"ok +lake: .+ \(6 tables created\)", ran.stdout)
+    assert re.search(r"lake: .+ \(6 tables created\)", ran.stdout)
+    assert "watched_groups: no rows; admin.groups applies" in ran.stdout
+    assert re.search(r"metrics: \d+ have values, \d+ are absent for a known reason", lines[-1])
+
+
+def test_check_all_lists_every_metric(settings: dict[str, Any], tmp_path: Path) -> None:
+    ran = call(settings, tmp_path, "check", "--all")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
     assert re.search(r"kafka\.broker\.led_partitions +1\n", ran.stdout)
     assert re.search(r"kafka\.partition\.upload_tier_lag +absent +a draft", ran.stdout)
     assert "MISSING" not in ran.stdout
-    assert "WARN" not in ran.stdout
 
 
 def test_check_compares_bean_delays_with_broker_settings(
@@ -123,7 +136,8 @@ def test_check_names_missing_bean(settings: dict[str, Any], tmp_path: Path) -> N
         " own.of_the_future: {description: x, first: '9.0.0', object: 'a:b=c', unit: '1'}}}"
     )
     settings["catalogue"] = str(own)
-    ran = call(settings, tmp_path, "check")
+    assert_one_line(call(settings, tmp_path, "check"), "MISSING own.mistyped: expected")
+    ran = call(settings, tmp_path, "check", "--all")
     assert_one_line(ran, "own.mistyped", "MISSING", "expected")
     assert_one_line(
         ran, "own.of_the_future", "absent", f"requires Kafka 9.0.0 or later; the broker has {KAFKA}"
@@ -269,6 +283,9 @@ def test_top_on_a_terminal_fits_it_and_ends_with_q(
             )
             assert "under min ISR ?" in "\n".join(screen.display)
             assert screen.display[0].startswith("broker-1")
+            assert screen.display[-1].rstrip().endswith("[p problem] s subject  v value  a age")
+            os.write(ours, b"a")
+            wait_for(lambda: shows("[a age]"), 60, lambda: screen.display)
             os.write(ours, b"q")
             wait_for(has_ended, 60)
             assert top.returncode == 0

@@ -42,7 +42,8 @@ LOST = "kafka.group.non_consumed"
 HOUR = 3600.0
 DAY = 24 * HOUR
 SECOND = 1_000_000
-_HASHED = tuple(one for one in tables.GOLD if one not in (tables.PROGRESS, tables.SLA))
+_TIMED = (tables.PROGRESS, tables.SLA, tables.OBJECTIVES)
+_HASHED = tuple(one for one in tables.GOLD if one not in _TIMED)
 
 
 def first_batch() -> Batch:

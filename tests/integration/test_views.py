@@ -12,6 +12,7 @@ import pytest
 
 from lakehouse import tables
 from lakehouse.ops.views import render
+from lakehouse.ops.views.metric_views import metric_views
 from tests import dashboard
 from tests.deploy.bundle_file import read
 from tests.docs.pages import under
@@ -20,7 +21,7 @@ from tests.sql_views import NOW, Row, asked, in_duckdb, jmxlake
 from tests.story_lake import Story
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     import duckdb
     from pyspark.sql import SparkSession
@@ -297,9 +298,13 @@ def test_the_page_is_right(ask: Callable[[str], list[Row]], lake: Path) -> None:
 
 
 @pytest.mark.spark
-def test_spark_has_the_same_rows_and_the_comments(spark: SparkSession, lake: Path) -> None:
-    zone = "Europe/Berlin"
-    jmxlake("weekly", str(lake), "--week", "2026-W47", "--time-zone", zone)  # its own weeks
+def test_spark_has_the_same_rows_and_the_comments(
+    spark: SparkSession, lake: Path, tmp_path: Path
+) -> None:
+    zone, owners = "Europe/Berlin", tmp_path / "owners.yaml"
+    owners.write_text('owners: [{team: everybody, topics: "*", clients: "*", groups: "*"}]\n')
+    week = ("--week", "2026-W47", "--time-zone", zone)  # its own weeks
+    jmxlake("weekly", str(lake), *week, "--owners", str(owners))
     before = spark.conf.get("spark.sql.session.timeZone")
     schema = spark.catalog.currentDatabase()
     spark.conf.set("spark.sql.session.timeZone", "America/New_York")  # nothing depends on it
@@ -344,6 +349,40 @@ def test_spark_has_the_same_rows_and_the_comments(spark: SparkSession, lake: Pat
 
 
 @pytest.mark.spark
+def test_spark_measures_the_views(
+    spark: SparkSession, lake: Path, ask: Callable[[str], list[Row]]
+) -> None:
+    """Metric views of Spark give the same figures as sums over the views in DuckDB."""
+    try:
+        given = ("--dialect", "spark", "--schema", "measured", "--metric-views", "--run")
+        assert jmxlake("views", *given, str(lake)) == ""
+        columns = {view.name: view.columns for view in render.views()}
+        for one in metric_views(columns):
+            by = ", ".join(one.dimensions[:3])
+            measures = ", ".join(f"MEASURE({name}) AS {name}" for name in one.measures)
+            of_spark = f"SELECT {by}, {measures} FROM measured.{one.name} GROUP BY {by}"  # noqa: S608
+            found = spark.sql(of_spark)
+            sums = ", ".join(f"{sql} AS {name}" for name, sql in one.measures.items())
+            rows = f"kafka.{one.source} WHERE {one.filter or 'true'}"
+            wanted = ask(f"SELECT {by}, {sums} FROM {rows} GROUP BY {by}")  # noqa: S608
+            assert wanted, one.name
+            assert in_order(row.asDict() for row in found.collect()) == [
+                {name: about(value) if isinstance(value, float) else value
+                 for name, value in row.items()}
+                for row in in_order(wanted)
+            ], one.name  # fmt: skip
+            described = spark.sql(f"DESCRIBE TABLE measured.{one.name}").collect()
+            assert {row.col_name: row.comment for row in described} == one.comments
+    finally:
+        spark.sql("DROP SCHEMA IF EXISTS measured CASCADE")
+
+
+def in_order(rows: Iterable[Row]) -> list[Row]:
+    """Rows by their first columns."""
+    return sorted(rows, key=lambda row: [str(value) for value in [*row.values()][:3]])
+
+
+@pytest.mark.spark
 def test_run_creates_them_by_spark(spark: SparkSession, lake: Path) -> None:
     try:
         said = jmxlake("views", "--dialect", "spark", "--schema", "views_run", "--run", str(lake))
@@ -354,10 +393,10 @@ def test_run_creates_them_by_spark(spark: SparkSession, lake: Path) -> None:
 
 
 def _plain(row: Row) -> str:
-    """A row as text; the last bits of a sum depend on its order."""
+    """Return a row as text. The last bits of a sum depend on its order."""
     return json.dumps(
         {
-            name: round(value, 9) + 0.0 if isinstance(value, float) else value
+            name: float(f"{round(value, 9):.12g}") + 0.0 if isinstance(value, float) else value
             for name, value in row.items()
         },
         default=str,

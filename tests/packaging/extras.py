@@ -110,6 +110,8 @@ def test_the_maintenance_the_doctor_and_exports_work(
     file = str(tmp_path / "x.parquet")
     ran = made.run("jmxlake", "export", str(lake), "topics", "--format", "parquet", "--out", file)
     assert (ran.returncode, "no such rows" in ran.stderr) == (1, True), ran.stderr
+    views = made.run("jmxlake", "views", str(lake), "--dialect", "duckdb")
+    assert "CREATE OR REPLACE VIEW" in views.stdout, views.stderr
 
 
 def test_a_lake_in_a_folder_needs_no_spark(environment: Make) -> None:

@@ -44,6 +44,15 @@ def test_the_rules_are_rules_and_do_what_their_tests_say() -> None:
     promtool("check", "config", folder / "scrape.yaml")
 
 
+def test_the_scrapes_of_the_opentelemetry_collector_are_those_of_a_prometheus(
+    tmp_path: Path,
+) -> None:
+    collector = yaml.safe_load((DEPLOY / "otel" / "collector.yaml").read_text("utf-8"))
+    file = tmp_path / "prometheus.yaml"
+    file.write_text(yaml.safe_dump(collector["receivers"]["prometheus"]["config"]), "utf-8")
+    promtool("check", "config", file)
+
+
 @pytest.mark.parametrize("dashboard", ["jmxlake-agent", "jmxlake-kafka-now"])
 def test_every_query_of_a_dashboard_is_promql(dashboard: str, tmp_path: Path) -> None:
     board = json.loads((DEPLOY / "grafana" / f"{dashboard}.json").read_text("utf-8"))

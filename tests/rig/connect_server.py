@@ -41,16 +41,16 @@ class WorkerLimit:
 
     def _watch(self) -> None:
         while not self._stop.wait(0.2):
-            with suppress(psutil.NoSuchProcess):  # one that has just ended
-                for worker, size in self._workers():
-                    self.peak = max(self.peak, size)
-                    if size > WORKER_BYTES:
-                        worker.kill()
+            for worker, size in self._workers():
+                self.peak = max(self.peak, size)
+                if size > WORKER_BYTES:
+                    worker.kill()
 
     def _workers(self) -> Iterator[tuple[psutil.Process, int]]:
         for one in self._spark.children(recursive=True):
-            if "pyspark.daemon" in one.cmdline():
-                yield one, one.memory_info().rss
+            with suppress(psutil.NoSuchProcess):  # one that has ended hides no other
+                if "pyspark.daemon" in one.cmdline():
+                    yield one, one.memory_info().rss
 
 
 class ConnectServer(SparkProcesses):

@@ -109,7 +109,7 @@ def live(plan: LifePlan) -> None:
             else:
                 _live_by_the_clock(plan, things, stop)
     except JmxlakeError as error:
-        logs.error("agent ended", error=str(error))
+        logs.error("agent_failed", error=str(error))
         # Threads of the schedule may still run, as after any crash.
         os._exit(3)
 

@@ -1,4 +1,4 @@
-"""Every fault by name, as docs/reliability.md lists them."""
+"""Every fault by name, as bench/README.md lists them."""
 
 from __future__ import annotations
 

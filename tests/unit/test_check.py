@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import errno
 import os
 import shutil
@@ -11,10 +12,14 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
+from click.testing import CliRunner
+from deltalake import write_deltalake
 from msgspec import structs
 
 from collector.cli import check
+from collector.cli.findings import Finding
 from collector.config.loader import load
 from collector.delivery import bronze_table
 from collector.delivery.delivery import Delivery
@@ -24,6 +29,7 @@ from collector.errors import HealthError, JmxlakeError, LakeError, SpoolError
 from collector.spool.spool import Spool
 from collector.spool.spool_file import checksum
 from lakehouse import tables
+from lakehouse.cli.main import main as jmxlake
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -209,3 +215,47 @@ def _tree(root: Path) -> dict[str, tuple[int, int]]:
         str(path.relative_to(root)): (path.lstat().st_mode, path.lstat().st_size)
         for path in sorted(root.rglob("*"))
     }
+
+
+def test_summary_names_what_is_missing_and_counts_the_rest(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    lost = Finding("missing", 0, "expected")
+    missing = [("s", "log", f"kafka.log.x{number}", lost) for number in range(7)]
+    found = [
+        ("s", "min_isr", "kafka.a", Finding("found", 3, "")),
+        ("s", "min_isr", "kafka.b", Finding("wrong", 1, "counts twice")),
+        ("s", "quotas", "kafka.c", Finding("absent", 0, "no quota is set")),
+        *missing,
+        ("s", "offsets", "", Finding("unknown", 0, "admin did not respond")),
+        ("s", "leaders", "", Finding("unknown", 0, "admin did not respond")),
+    ]  # fmt: skip
+    check._print_summary(found)
+    assert capsys.readouterr().out.splitlines() == [
+        "ok      metrics: 2 have values, 1 are absent for a known reason; --all lists them",
+        "MISSING kafka.log.x0, kafka.log.x1, kafka.log.x2, kafka.log.x3, kafka.log.x4 and 2 more:"
+        " expected",
+        "unknown leaders, offsets: admin did not respond",
+    ]
+    check._print_summary([*found[:3], ("t", "log", "kafka.x", lost)])
+    assert capsys.readouterr().out.splitlines()[1:] == ["MISSING t kafka.x: expected"]
+
+
+def test_watched_groups_are_checked_as_the_agent_reads_them(config: Config, tmp_path: Path) -> None:
+    check._lake(config)
+    assert check._watched_groups(config) == "no rows; admin.groups applies"
+    lake = tmp_path / "lake"
+    options = ["--topic", "clicks", "--group", "audit"]
+    ran = CliRunner().invoke(jmxlake, ["watched-groups", str(lake), *options])
+    assert ran.exit_code == 0, ran.output
+    assert check._watched_groups(config) == "topics in control/watched_groups: 1"
+    row = {"topic": ["["], "groups": [["a"]], "set_by": ["me"], "set_at": [dt.datetime.now(dt.UTC)]}
+    types = {"set_at": pa.timestamp("us", "UTC")}
+    table = pa.table({name: pa.array(one, types.get(name)) for name, one in row.items()})
+    write_deltalake(str(lake / tables.WATCHED_GROUPS.path), table, mode="append")
+    text = check._watched_groups(config)
+    assert text.startswith("topics in control/watched_groups: 1; invalid rows: 1, such as '[': ")
+    (log,) = (lake / tables.WATCHED_GROUPS.path / "_delta_log").glob("*1.json")
+    log.write_text("no log")
+    with pytest.raises(LakeError, match="control/watched_groups"):
+        check._watched_groups(config)

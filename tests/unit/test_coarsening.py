@@ -26,7 +26,7 @@ TASKS = {
     "large": task("large", 10),
     "small": task("small", 10),
     "slow": task("slow", 60),
-    "history": task("history", 10, "metadata_log"),
+    "history": task("history", 10, "metadata_log")._replace(resumes=True),
 }
 
 

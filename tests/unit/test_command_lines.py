@@ -122,6 +122,19 @@ def test_elsewhere_than_on_linux_it_says_so_in_one_line(monkeypatch: pytest.Monk
     )
 
 
+@pytest.mark.parametrize("command", ["check", "scrape", "top", "metrics", "support-bundle"])
+@pytest.mark.usefixtures("path")
+def test_configuration_is_named_by_c_or_the_environment(command: str) -> None:
+    by_environment = CliRunner(env={"JMXLAKE_CONFIG": "/none.yaml"}).invoke(main, [command])
+    by_option = CliRunner(env={"JMXLAKE_CONFIG": "/other"}).invoke(
+        main, [command, "-c", "/none.yaml"]
+    )
+    for ran in (by_environment, by_option):
+        assert ran.exit_code == 78
+        (line,) = ran.stderr.splitlines()
+        assert line.startswith("jmxlake-agent: /none.yaml: No such file or directory; set --config")
+
+
 def offline(path: Path) -> subprocess.CompletedProcess[str]:
     command = [
         sys.executable,

@@ -340,6 +340,9 @@ def test_configuration_for_msk_is_valid() -> None:
     ("change", "message"),
     [
         (lambda c: c.update(sourc=1), "sourc: unknown key; did you mean 'source'?"),
+        (lambda c: c.update(qqqq=1),
+         "qqqq: unknown key in this version. Remove it, or run `jmxlake-agent config` to see all"
+         " keys"),
         (lambda c: c.update(targets_file="a.json"),
          "targets_file: unknown key here: it belongs to another section"),
         (lambda c: c["source"]["jmx"].update(prot=1),

@@ -22,7 +22,7 @@ from lakehouse import tables
 from lakehouse.cli.main import given, main
 from lakehouse.cli.reports.weekly import settings_in, weekly
 from lakehouse.core.lake import Lake
-from lakehouse.notebooks.cells import LABELS
+from lakehouse.notebooks.choices import LABELS
 from tests.dashboard import FILE
 from tests.deploy.bundle_file import ROOT, of_target, read
 
@@ -326,6 +326,27 @@ def test_weekly_job_takes_its_options_from_the_file_of_the_page(tmp_path: Path) 
     assert sent is not None
     assert sent.mail is not None
     assert sent.mail.password_databricks == "jmxlake/password"
+
+
+PARAMETER = re.compile(r"\{\{job\.parameters\.(\w+)\}\}")
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_job_parameters_are_declared_and_used(target: str) -> None:
+    for name, job in of_target(TOLD, target)["jobs"].items():
+        used = {found for leaf in leaves(job["tasks"]) for found in PARAMETER.findall(leaf)}
+        assert used == {one["name"] for one in job.get("parameters", [])}, name
+
+
+@pytest.mark.parametrize("week", [None, "2026-W46"])
+def test_weekly_job_reports_the_week_of_its_parameter(week: str | None) -> None:
+    (parameter,) = TOLD["resources"]["jobs"]["weekly_report"]["parameters"]
+    value = parameter["default"] if week is None else week
+    words = [PARAMETER.sub(value, word) for word in parameters("weekly_report", "weekly")]
+    name, *rest = filled_in(words, {})
+    given_week = weekly.make_context(name, [*rest]).params["week"]
+    assert given_week == week, "without a value it is the last complete week"
+    assert rest[rest.index("--every-cluster") + 1].endswith("/{week}"), "a repetition replaces it"
 
 
 def test_f06_who_writes_the_settings_is_their_owner_alone() -> None:

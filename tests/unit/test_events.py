@@ -17,7 +17,7 @@ from lakehouse.core.periods import Period, length
 from lakehouse.core.subjects import Subject
 from lakehouse.engines.engine import ask
 from lakehouse.engines.local_engine import LocalEngine
-from lakehouse.gold import causes, events, incidents
+from lakehouse.gold import causes, event_kinds, events, incidents
 from lakehouse.gold.causes import Away, Change
 from lakehouse.gold.events import Event, Key
 from lakehouse.report.facts.events import event_uses
@@ -134,11 +134,11 @@ def test_kinds_in_sql_are_those_in_python() -> None:
         "kafka.partition.upload_tier_lag", "kafka.topic.remote_copy.errors",
     ]  # fmt: skip
     engine = LocalEngine(Lake("."))
-    kind, of = events.kind_sql()
+    kind, of = event_kinds.kind_sql()
     rows = pa.table({"metric": names})
     sql = f"SELECT metric, {kind} AS kind, {of} AS of_kind FROM {{rows}} r"  # noqa: S608 - ours
     found = {metric: (kind, of) for metric, kind, of in ask(engine, sql, rows=rows)}
-    assert found == {name: events.kind_of(name) for name in names}
+    assert found == {name: event_kinds.kind_of(name) for name in names}
 
 
 # Causes

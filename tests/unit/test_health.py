@@ -320,13 +320,13 @@ def test_port_in_use_is_one_line_with_fix(stage: Stage) -> None:
     with pytest.raises(HealthError) as caught:
         HealthServer("127.0.0.1", port, stage.stats)
     assert str(caught.value) == (
-        f"health: cannot listen on 127.0.0.1:{port}: Address already in use."
-        " Change health.host or health.port (0 disables the server)."
+        f"health: cannot listen on 127.0.0.1:{port}: another process, such as another agent, uses"
+        " the port. Set health.port to a free port, or to 0 without a health server"
     )
 
 
 def test_foreign_address_is_one_line(stage: Stage) -> None:
-    with pytest.raises(HealthError, match=r"cannot listen on 192.0.2.1:0.*Change health.host"):
+    with pytest.raises(HealthError, match=r"cannot listen on 192.0.2.1:0.*Correct health.host"):
         HealthServer("192.0.2.1", 0, stage.stats)
 
 

@@ -68,6 +68,7 @@ def test_a_reader_of_golds_schema_sees_only_tables_for_people():
     assert schemas == {
         "main.kafka_gold": {
             *(one.name for one in tables.HOURS), "distributions", "incidents", "sla", "subjects",
+            *(one.name for one in tables.DIMENSIONS),
         },
         "main.kafka_gold_windows": {*(one.name for one in tables.EXPIRING)},
         "main.kafka_gold_state": {

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import json
+import logging
+import re
 import subprocess
 import sys
+
+import pytest
+
+from collector.telemetry import logs
 
 SPEAKERS = """
 import logging, threading, warnings
 from collector.telemetry import logs
 logs.configure(as_json={as_json}, level="{level}")
 logs.debug("not said unless asked for")
-logs.warning("ours\\nof two lines", what="x\\x1b[2J")
+logs.warning("ours\\nof two lines", what="x\\x1b[2J", families=["a", "b"], left_out=None)
 try:
     raise ValueError("of a\\nlibrary")
 except ValueError:
@@ -73,7 +79,7 @@ def test_log_on_full_disk_is_ignored() -> None:
 from collector.telemetry import logs
 logs.configure(as_json=False)
 for number in range(3):
-    logs.warning("failed", what="spool")
+    logs.warning("spool_failed", error="x")
 print("goes on")
 """
     with open("/dev/full", "w") as full:  # noqa: PTH123 - a device
@@ -84,10 +90,44 @@ print("goes on")
     assert ran.stdout == "goes on\n"
 
 
-def test_text_log_has_one_line_per_event() -> None:
-    lines = said(as_json=False)
-    assert len(lines) == 3
-    assert "\x1b" not in "".join(lines)
-    assert all(
-        level in line for level, line in zip(("warning", "error", "error"), lines, strict=True)
-    )
+def test_text_log_is_one_line_of_logfmt_per_event() -> None:
+    lines = [line.split(" ", 1) for line in said(as_json=False)]
+    assert all(re.fullmatch(r"time=\d{4}-\d\d-\d\dT[\d:.]+Z", time) for time, _ in lines)
+    assert [rest for _, rest in lines] == [
+        r'level=warning event="ours of two lines" what="x\u001b[2J" families=a,b',
+        'level=error event="Job y raised" error="unexpected ValueError: of a library (<string>:8)"',
+        "level=error event=thread_died thread=worker"
+        """ error="unexpected ValueError: invalid literal for int() with base 10: 'z'"""
+        ' (<string>:12)"',
+    ]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("plain/path:1", "plain/path:1"),
+        ("two words", '"two words"'),
+        ('say "x"', r'"say \"x\""'),
+        ("a=b", '"a=b"'),
+        (r"c:\x", r'"c:\\x"'),
+        ("", '""'),
+        ("a\nb", r'"a\nb"'),
+        ([], '""'),
+    ],
+)
+def test_logfmt_quotes_values_that_are_not_one_word(value: object, text: str) -> None:
+    assert logs.logfmt({"key": value}) == f"key={text}"
+
+
+def test_job_is_logged_when_its_result_changes(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "jmxlake")
+    log = logs.DedupLog()
+    for error in (None, "no space", "no space", None, None):
+        log.report("spool", error)
+    log.report("discovery", "no answer", source="broker auto h")
+    log.report("discovery", None, source="another")
+    assert caplog.messages == [
+        'event=spool_failed error="no space"',
+        "event=spool_recovered",
+        'event=discovery_failed source="broker auto h" error="no answer"',
+    ]

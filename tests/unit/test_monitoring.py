@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -93,6 +94,27 @@ def test_the_rules_go_by_the_job_that_is_configured() -> None:
     (job,) = (one["job_name"] for one in scrape["scrape_configs"])
     named = {one for rule in rules() for one in re.findall(r'job="([^"]*)"', rule["expr"])}
     assert named == {job}
+
+
+def test_other_scrapers_read_the_agent_of_their_host_under_the_same_job() -> None:
+    health = yaml.safe_load((DEPLOY / "agent.yaml").read_text("utf-8"))["health"]
+    address = f"{health['host']}:{health['port']}"
+    (prometheus,) = yaml.safe_load((DEPLOY / "prometheus" / "scrape.yaml").read_text("utf-8"))[
+        "scrape_configs"
+    ]
+    collector = yaml.safe_load((DEPLOY / "otel" / "collector.yaml").read_text("utf-8"))
+    (scraped,) = collector["receivers"]["prometheus"]["config"]["scrape_configs"]
+    assert scraped["static_configs"] == [{"targets": [f"${{env:JMXLAKE_METRICS:-{address}}}"]}]
+    (pipeline,) = collector["service"]["pipelines"].values()
+    assert {kind: set(names) for kind, names in pipeline.items()} == {
+        kind: set(collector[kind]) for kind in pipeline
+    }
+    telegraf = tomllib.loads((DEPLOY / "telegraf" / "telegraf.conf").read_text("utf-8"))
+    (read,) = telegraf["inputs"]["prometheus"]
+    assert read["urls"] == [f"http://${{JMXLAKE_METRICS:-{address}}}/metrics"]
+    assert {scraped["job_name"], read["tags"]["job"]} == {prometheus["job_name"]}
+    intervals = {scraped["scrape_interval"], telegraf["agent"]["interval"]}
+    assert intervals == {prometheus["scrape_interval"]}
 
 
 def test_all_that_is_wrong_with_kafka_now_is_on_the_other_dashboard() -> None:

@@ -23,9 +23,13 @@ def name(path: Path) -> str:
 
 def test_there_is_one_for_the_lake_each_question_the_week_and_a_client() -> None:
     assert [one.stem for one in NOTEBOOKS] == [
+        "capacity",
         "client_story",
+        "consumer_lag",
+        "events",
         "lost_before_read",
         "min_isr",
+        "remote_log",
         "remote_reads",
         "throttling",
         "tier_lag",
@@ -49,7 +53,7 @@ def test_it_is_a_notebook_of_few_cells(path: Path) -> None:
 def test_f18_its_sql_is_the_platform_s_and_asks_the_view_that_the_page_makes(path: Path) -> None:
     first, second = (one for one in sources(str(path)) if "%md" not in one)
     assert second.startswith(SQL)
-    (view,) = re.findall(r'Notebook\(spark, dbutils\.widgets, "(\w+)"', first)
+    (view,) = re.findall(r'Notebook\(globals\(\), "(\w+)"', first)
     assert {"date", "period_start"} & set({one.name: one for one in tables.GOLD}[view].column_names)
     text = statement(second)
     assert set(re.findall(r"(?:FROM|JOIN) (\w+)", text)) == {view}

@@ -143,7 +143,7 @@ def test_f07_a_length_of_time_moves_with_the_days(monkeypatch: pytest.MonkeyPatc
 
 def test_f14_published_statements_can_be_had_back_for_a_month() -> None:
     for table in (*tables.GOLD, *tables.ROLLUP_STATE):
-        days = "30" if table is tables.SLA else "1"
+        days = "30" if table in (tables.SLA, tables.OBJECTIVES) else "1"
         kept = table.properties["delta.deletedFileRetentionDuration"]
         assert kept == f"interval {days} days", table.name
         log = int(table.properties["delta.logRetentionDuration"].split()[1])

@@ -11,7 +11,8 @@ from rich.console import Console
 from collector.agent.plan import Task
 from collector.catalogue import load
 from collector.cli.format import amount, ranges, setting, span
-from collector.cli.symptoms import KINDS, Board, kinds_of, view
+from collector.cli.symptoms import KINDS, Board, kinds_of
+from collector.cli.top_view import view
 from collector.model import Answer, Commit, Identity, Offsets, Partition, Reading, Scrape, Series
 from lakehouse.tables.error_text import printable
 
@@ -72,13 +73,18 @@ def filled(now: float = 100) -> Board:
     return board
 
 
-def lines(board: Board, now: float, width: int, height: int) -> list[str]:
+def screen(board: Board, now: float, width: int, height: int, order: str = "p") -> list[str]:
     console = Console(width=width, height=height or 100, color_system=None, highlight=False)
     with console.capture() as captured:
-        console.print(
-            view(board.state(now), now, ("broker-1, cluster c", "09:00:00"), (width, height))
-        )
+        heading = ("broker-1, cluster c", "09:00:00")
+        console.print(view(board.state(now), now, heading, (width, height), order))
     return captured.get().splitlines()
+
+
+def lines(board: Board, now: float, width: int, height: int) -> list[str]:
+    """Return the screen without the line of keys and the blank lines before it."""
+    shown = "\n".join(screen(board, now, width, height)[: -1 if height else None])
+    return shown.rstrip("\n").splitlines()
 
 
 def test_only_families_that_can_tell_a_symptom_count() -> None:
@@ -142,7 +148,7 @@ def test_the_view_fits_the_terminal(size: tuple[int, int]) -> None:
     for number in range(50):
         board.take(read("min_isr", under(*range(0, 2 * number, 2))), 100 + number)
     board.take(failed("tiered"), 150)
-    shown = lines(board, 151, *size)
+    shown = screen(board, 151, *size)
     assert len(shown) <= size[1]
     assert max(map(len, shown)) <= size[0]
 
@@ -162,10 +168,36 @@ def test_what_has_no_room_is_counted() -> None:
     board = Board(tasks("min_isr"), 0)
     found = {Series(UNDER, f"topic-{number:03}", 0): 1.0 for number in range(100)}
     board.take(read("min_isr", found), 10)
-    shown = lines(board, 11, 80, 24)
+    shown = screen(board, 11, 80, 24)
     assert len(shown) == 24
-    assert shown[-1] == "and 81 more"
-    assert len(lines(board, 11, 80, 0)) == 100 + 4
+    assert shown[-2] == "and 82 more"
+    assert len(screen(board, 11, 80, 0)) == 100 + 4
+
+
+@pytest.mark.parametrize(
+    ("order", "first"),
+    [
+        ("p", ["no leader", "under min ISR", "fenced", "throttled", "throttled", "lagging"]),
+        ("s", ["throttled", "throttled", "lagging", "fenced", "under min ISR", "no leader"]),
+        ("v", ["under min ISR", "no leader", "fenced", "lagging", "throttled", "throttled"]),
+        ("a", ["no leader", "under min ISR", "fenced", "lagging", "throttled", "throttled"]),
+    ],
+)
+def test_rows_are_sorted_by_the_column_of_a_key(order: str, first: list[str]) -> None:
+    board = filled(100)
+    board.take(failed("quotas"), 101)
+    board.take(read("quotas", {**throttled("slow", 20.0), **throttled("slower", 719.4)}), 104)
+    shown = screen(board, 105, 80, 24, order)
+    header = next(number for number, line in enumerate(shown) if line.startswith("Problem"))
+    table = shown[header + 1 : header + 7]
+    assert [next(kind for kind in KINDS if row.startswith(kind)) for row in table] == first
+
+
+def test_last_line_of_a_terminal_is_the_keys() -> None:
+    shown = screen(filled(), 101, 80, 24, "a")
+    assert len(shown) == 24
+    assert shown[-1] == "q quit   sort by  p problem  s subject  v value [a age]"
+    assert not any("quit" in line for line in screen(filled(), 101, 80, 0))
 
 
 def test_a_question_mark_stands_for_what_is_not_known() -> None:

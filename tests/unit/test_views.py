@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import duckdb
 import pytest
+import yaml
 from click.testing import CliRunner
 
 from lakehouse import tables
@@ -16,6 +17,7 @@ from lakehouse.cli.main import main
 from lakehouse.core.metrics import UNAVAILABLE
 from lakehouse.core.observed_share import state_of
 from lakehouse.ops.views import render
+from tests.exponential_histogram import bucket_of, percentile
 from tests.gold_builder import put
 
 if TYPE_CHECKING:
@@ -76,13 +78,11 @@ def test_every_column_has_a_readable_name_and_a_comment(view: render.View) -> No
     assert not RESERVED & view.columns.keys()
     assert not [name for name in view.columns if name.endswith("_us")]
     told = connection.execute(
-        "SELECT column_name, comment FROM duckdb_columns() WHERE table_name = ?", [view.name]
+        "SELECT column_name, comment FROM duckdb_columns() "
+        "WHERE schema_name = 'kafka' AND table_name = ?",
+        [view.name],
     )
     assert dict(told.fetchall()) == view.columns
-
-
-def test_no_view_has_the_name_of_a_table() -> None:
-    assert not {one.name for one in render.views()} & {table.name for table in tables.GOLD}
 
 
 def test_every_dialect_has_the_same_views() -> None:
@@ -282,10 +282,33 @@ def test_unity_catalog_gets_keys_and_tags() -> None:
     assert not [one for one in spark if "TAG" in one or "CONSTRAINT" in one]
 
 
+@pytest.mark.parametrize("dialect", ["spark", "databricks"])
+def test_metric_views_measure_columns_of_views(dialect: str) -> None:
+    given = ["views", "main.kafka_gold", "--dialect", dialect, "--schema", "main.kafka"]
+    printed = CliRunner().invoke(main, [*given, "--metric-views"]).output.split(";\n\n")
+    made = [one for one in printed if "WITH METRICS" in one]
+    assert len(made) == 6
+    columns = {view.name: view.columns for view in render.views()}
+    for one in made:
+        told = yaml.safe_load(one.split("$$")[1])
+        source = told["source"].split(".")[-1].strip("`")
+        names = [column["name"] for column in (*told["dimensions"], *told["measures"])]
+        assert re.findall(r"(?m)^    `(\w+)` COMMENT '", one) == names
+        assert {column["expr"] for column in told["dimensions"]} <= columns[source].keys()
+        measured = {
+            name for text in told["measures"] for name in re.findall(r"sum\((\w+)\)", text["expr"])
+        }
+        assert measured <= columns[source].keys()
+    plain = CliRunner().invoke(main, given).output
+    assert "WITH METRICS" not in plain
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [
+        (["--dialect", "trino", "a.b", "--metric-views"], "trino does not have them"),
         (["--dialect", "trino", "{lake}"], "use the CATALOG.SCHEMA of gold"),
+        (["--dialect", "trino", "a.b", "--schema", "a.b"], "--schema a.b: gold is in this schema"),
         (["--dialect", "duckdb", "{lake}", "--schema", "a;b"], "use SCHEMA or CATALOG.SCHEMA"),
         (
             ["--dialect", "spark", "a.b", "--time-zone", "Europe/Atlantis"],
@@ -378,3 +401,62 @@ def test_view_week_hardly_observed_is_not_good(
     share = 100 * (1 - unknown)
     assert row["observed_percent"] == pytest.approx(share)
     assert row["state"] == state_of(share)
+
+
+def test_verdicts_and_weeks_of_teams_have_the_owner_of_their_subject() -> None:
+    views, end = Views(), dt.datetime(2026, 11, 16, tzinfo=dt.UTC)
+    us = 7 * 24 * 3_600_000_000
+    for topic, verdict, good in (("a", "met", us), ("b", "missed", us // 2), ("c", "met", us)):
+        views.put(
+            tables.SLA,
+            {"cluster": "k", "objective": "o", "period_kind": "1w", "topic": topic, "target": 0.9,
+             "period_start": end - dt.timedelta(days=7), "period_end": end, "stated_at": end,
+             "statement": 1, "verdict": verdict, "attainment": good / us, "good_us": good,
+             "bad_us": us - good, "bad_low_us": us - good, "bad_high_us": us - good,
+             "unknown_us": 0, "expected_us": us},
+        )  # fmt: skip
+    for topic, team, cluster in (("a", "x", "k"), ("b", "x", "k"), ("c", "y", "other")):
+        views.put(
+            tables.OWNERS, {"cluster": cluster, "kind": "topic", "topic": topic, "team": team}
+        )
+    assert {row["topic"]: row["team"] for row in views.rows("verdicts")} == {
+        "a": "x", "b": "x", "c": None,
+    }  # fmt: skip
+    (week,) = views.rows("team_weeks")
+    assert (week["team"], week["subjects"], week["missed"], week["uncertain"]) == ("x", 2, 1, 0)
+    assert (week["attainment_percent"], week["bad_minutes"]) == (75, 5040)
+
+
+def test_percentiles_are_those_of_the_time() -> None:
+    """Check the views with the buckets of a plain exponential histogram."""
+    views, timed = Views(), [(-2.0, 10), (0.0, 30), (1.5, 40), (80.0, 19), (1e6, 1)]
+    for hour, share in ((0, 3), (25, 1)):
+        at = HOUR + dt.timedelta(hours=hour)
+        for value, seconds in timed:
+            sign, bucket = bucket_of(value)
+            views.put(
+                tables.DISTRIBUTIONS,
+                {"cluster": "c", "metric": "m", "source": "broker-1", "window_start": at,
+                 "sign": sign, "bucket": bucket, "series_us": share * seconds * 1_000_000,
+                 "value_seconds": 0.0},
+            )  # fmt: skip
+    (week,) = views.rows("percentile_weeks")
+    days = views.rows("percentile_days")
+    assert len(days) == 2
+    for row in (week, *days):
+        for name, share in (("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99)):
+            assert row[name] == pytest.approx(percentile(timed, share), rel=1e-12), name
+        assert row["greatest"] == pytest.approx(1e6, rel=0.0055)
+    assert sorted(row["seen_minutes"] for row in days) == pytest.approx([100 / 60, 300 / 60])
+    assert week["seen_minutes"] == pytest.approx(400 / 60)
+    values = {row["metric_value"] for row in views.rows("value_histograms")}
+    assert sorted(values) == pytest.approx([value for value, _ in timed], rel=0.0055)
+
+
+def test_versions_of_an_objective_say_which_one_is_current() -> None:
+    views, later = Views(), HOUR + dt.timedelta(days=1)
+    row = {"objective": "o", "target": 0.99}
+    views.put(tables.OBJECTIVES, {**row, "valid_from": HOUR, "valid_until": later})
+    views.put(tables.OBJECTIVES, {**row, "target": 0.999, "valid_from": later})
+    found = {round(row["target_percent"], 3): row["is_current"] for row in views.rows("objectives")}
+    assert found == {99: False, 99.9: True}

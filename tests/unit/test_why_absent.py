@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from collector.catalogue import KnownWrong, Metric, load
-from collector.cli.check import Facts, Finding, counts, facts, finding
+from collector.cli.findings import Facts, Finding, counts, explain, facts
 from collector.model import Answer, Identity, Reading, Scrape, Series
 
 PLAIN = Metric(name="kafka.broker.x", unit="1", description="", object="a:b=c")
@@ -25,18 +25,18 @@ def scrape(*readings: Reading, version: str | None = "4.3.1") -> Scrape:
 
 
 def test_what_is_there_is_found_with_its_number() -> None:
-    assert finding(PLAIN, 12, LATEST) == Finding("found", 12, "")
+    assert explain(PLAIN, 12, LATEST) == Finding("found", 12, "")
 
 
 def test_what_this_version_reports_wrongly_is_said() -> None:
     wrong = replace(PLAIN, known_wrong=(KnownWrong("3.7.0", "counts twice", "4.4.0"),))
-    assert finding(wrong, 1, LATEST) == Finding("wrong", 1, "counts twice")
-    assert finding(wrong, 1, LATEST._replace(version="4.4.0")).state == "found"
-    assert finding(wrong, 1, Facts()).state == "found"
+    assert explain(wrong, 1, LATEST) == Finding("wrong", 1, "counts twice")
+    assert explain(wrong, 1, LATEST._replace(version="4.4.0")).state == "found"
+    assert explain(wrong, 1, Facts()).state == "found"
 
 
 def test_what_has_no_excuse_is_missing() -> None:
-    found = finding(PLAIN, 0, LATEST)
+    found = explain(PLAIN, 0, LATEST)
     assert found.state == "missing"
     assert "metrics.jmx.exclude" in found.why
 
@@ -66,17 +66,17 @@ def test_what_has_no_excuse_is_missing() -> None:
 def test_what_is_absent_for_a_reason_says_it(
     change: dict[str, object], known: Facts, why: str
 ) -> None:
-    assert finding(replace(PLAIN, **change), 0, known) == Finding("absent", 0, why)  # type: ignore[arg-type]
+    assert explain(replace(PLAIN, **change), 0, known) == Finding("absent", 0, why)  # type: ignore[arg-type]
 
 
 def test_a_broker_that_leads_partitions_must_tell_of_them() -> None:
-    assert finding(replace(PLAIN, needs="partition"), 0, LATEST).state == "missing"
+    assert explain(replace(PLAIN, needs="partition"), 0, LATEST).state == "missing"
 
 
 def test_every_need_of_the_catalogue_has_its_words() -> None:
     for metric in load().metrics.values():
         known = Facts("99.0.0", leads=0)
-        found = finding(replace(metric, first=None, last=None), 0, known)
+        found = explain(replace(metric, first=None, last=None), 0, known)
         assert found.state == ("absent" if metric.needs else "missing"), metric.name
         assert found.why
 
@@ -98,17 +98,17 @@ def test_idle_and_zero_series_are_there() -> None:
 def test_a_metadata_log_of_a_broker_that_leads_nothing_is_no_matter_of_permission() -> None:
     family = load().family("metadata_log")
     for metric in family.metrics:
-        nothing = finding(metric, 0, LATEST._replace(leads=0), family.via)
+        nothing = explain(metric, 0, LATEST._replace(leads=0), family.via)
         assert nothing.state == "absent"
         assert nothing.why.startswith("the broker does not hold or lead a partition")
-        assert "metadata_log.folder" in finding(metric, 0, LATEST, family.via).why
+        assert "metadata_log.folder" in explain(metric, 0, LATEST, family.via).why
 
 
 @pytest.mark.edge(4)
 @pytest.mark.parametrize("name", ["kafka.partition.under_min_isr", "kafka.partition.at_min_isr"])
 def test_a_missing_led_metric_names_who_tells_leaders(name: str) -> None:
     metric = load().family("min_isr").metric(name)
-    found = finding(metric, 0, Facts("4.3.1", leads=3))
+    found = explain(metric, 0, Facts("4.3.1", leads=3))
     assert found.state == "missing"
     assert "InSyncReplicasCount, which identifies leaders" in found.why
     assert "exporter's rules" in found.why

@@ -1,5 +1,6 @@
 """Identity check of a source: the expected identity, and the MBeans that report the real one."""
 
+import time
 from typing import Final, NamedTuple
 
 from collector.catalogue.entries import Role
@@ -9,6 +10,7 @@ from collector.sources.base.beans import Answers, Question, keys_of
 from collector.sources.base.lake_limits import lake_name
 
 _LATEST_MS: Final = 2**53  # no JVM has a later start time
+_YOUNG_SECONDS: Final = 60
 
 STARTED: Final = Question("java.lang:type=Runtime", "StartTime")
 """Start time of the JVM in milliseconds. It changes with a restart."""
@@ -45,6 +47,7 @@ class Expected(NamedTuple):
             IdentityError: The JVM has another identity than expected, or does not report it.
         """
         versions = answers.get(self._info, {})
+        started_ms = next(iter(answers.get(STARTED, {}).values()), None)
         if self.role == "client":
             node = self.node or where
             if not versions:  # one MBean per client, all with the version of the same jar
@@ -52,13 +55,11 @@ class Expected(NamedTuple):
         else:
             node = keys_of(next(iter(versions), "")).get("id", "")
             if len(versions) != 1:
-                why = "the JVM does not have the MBeans of one Kafka broker or controller"
-                raise IdentityError(f"{where}: {why}; check the address")
+                raise IdentityError(f"{where}: {self._why_unnamed(answers, started_ms)}")
         clusters = [value for one in _CLUSTERS for value in answers.get(one, {}).values()]
         cluster = clusters[0] if clusters else self.cluster
         if not isinstance(cluster, str):
             raise IdentityError(f"{where}: the JVM has no cluster id; set source.cluster")
-        started_ms = next(iter(answers.get(STARTED, {}).values()), None)
         if not isinstance(started_ms, int) or not 0 <= started_ms < _LATEST_MS:
             raise IdentityError(f"{where}: the JVM does not report its start time")
         version = versions[min(versions)]
@@ -85,6 +86,17 @@ class Expected(NamedTuple):
                     f"{where}: {what} {found:.80} responds instead of {wanted}; correct the address"
                     f" or the {what} id in the configuration"
                 )
+
+    def _why_unnamed(self, answers: Answers, started_ms: object) -> str:
+        """Return why the JVM does not have the MBean of one broker or controller."""
+        # Kafka registers app-info at the end of its start, and the cluster ID at the beginning.
+        if not answers.get(self._info) and any(answers.get(one) for one in _CLUSTERS):
+            why = f"the {self.role} is starting or stopping: it has no MBean app-info"
+            return f"{why}. If this lasts, check the filters of its MBeans"
+        if isinstance(started_ms, int) and time.time() - started_ms / 1000 < _YOUNG_SECONDS:
+            return f"the JVM has just started. Wait until the {self.role} has MBeans"
+        why = "the JVM does not have the MBeans of one Kafka broker or controller"
+        return f"{why}. Correct the address"
 
     @property
     def _info(self) -> Question:

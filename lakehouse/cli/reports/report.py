@@ -100,7 +100,8 @@ class ReportOutputs:
         names = ("html_file", "pdf_file", "json_file", "csv_folder")
         self.places: tuple[Path | None, ...] = tuple(given[name] for name in names)
         self._browser = "" if given["pdf_file"] is None else pdf.browser()
-        self._owners = None if given["owners_file"] is None else owners.load(given["owners_file"])
+        file = given["owners_file"]
+        self.owners = None if file is None else owners.load(file)
         self._team: str | None = given["team"]
 
     def write(
@@ -111,7 +112,7 @@ class ReportOutputs:
         Returns:
             The report data with owners, limited to the team if there is one.
         """
-        facts = facts if self._owners is None else add_owners(facts, self._owners)
+        facts = facts if self.owners is None else add_owners(facts, self.owners)
         facts = facts if self._team is None else of_team(facts, self._team)
         if every_cluster is not None:
             every_cluster = Path(named(str(every_cluster), facts))

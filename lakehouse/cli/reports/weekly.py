@@ -33,6 +33,7 @@ from lakehouse.report.send.mail import File, deliver, file_name, letter
 from lakehouse.report.send.settings import Line, Mail, Settings, Webhook, link_of, load, sections
 from lakehouse.report.summary.model import Summary
 from lakehouse.report.summary.summarize import summarize
+from lakehouse.rollup.dimensions import update_owners
 from lakehouse.rollup.plan import Wanted
 from lakehouse.tables.json_schema import first_line
 from lakehouse.tables.strict_files import UnreadableFileError
@@ -51,7 +52,7 @@ _MESSAGES: Final = {"slack": chats.slack_message, "teams": chats.teams_message}
 @click.argument("facts_file", metavar="REPORT.json", type=click.Path(path_type=Path))
 @click.option(
     "--settings", "settings_file", required=True, type=FILE,
-    help="File with recipients and servers (YAML). See docs/send.md.",
+    help="File with recipients and servers (YAML). See docs/weekly.md.",
 )  # fmt: skip
 @TEAM
 @LINK
@@ -155,7 +156,7 @@ def _post(summary: Summary, webhook: Webhook, link: str | None, *, dry_run: bool
 
 
 SEND: Final = "send"
-"""Key of the settings of docs/send.md, or of the name of a file with them."""
+"""Key of the settings of docs/weekly.md, or of the name of a file with them."""
 
 _META: Final = "jmxlake.send"
 _NOT_OPTIONS: Final = frozenset({"config", "print_config", "help"})
@@ -238,7 +239,8 @@ def _print(context: click.Context, _: click.Parameter, is_wanted: bool) -> None:
 
 
 CONFIG: Final = click.option(
-    "--config", type=FILE, is_eager=True, expose_value=False, callback=_load, metavar="FILE",
+    "--config", "-c", type=FILE, is_eager=True, expose_value=False, callback=_load, metavar="FILE",
+    envvar="JMXLAKE_WEEKLY_CONFIG", show_envvar=True,
     help="File with options of this command (YAML). The command line overrides it.",
 )  # fmt: skip
 PRINT_CONFIG: Final = click.option(
@@ -388,6 +390,8 @@ def weekly(
     _, *others = outcome_lines(roll_up(used, asked.objectives, wanted, window))
     for line in others:
         log(line)
+    if outputs.owners is not None:
+        update_owners(used, outputs.owners.labels)
     period = asked.period(used)
     with phase("objectives") as shown:
         shown.result = count_line(*asked.publish(used, asked.objectives, period, burns=False))

@@ -83,7 +83,7 @@ _KINDS: Final = {
     "remote_log_unknown": _Kind(
         "unread",
         "remote segments became unknown or known {often}, last at {at}",
-        "see the reason in bronze/events, and docs/remote-log.md",
+        "see the reason in bronze/events, and docs/kafka-logs.md#remote-log",
         "warning",
     ),
     "spool_damaged": _Kind("spool", "its spool was damaged" + _SPOOL),

@@ -44,7 +44,7 @@ CHECKS: Final = {
     "rollup": "run jmxlake rollup LAKE",
     "schema": "find the tool that changed the table. Agents cannot deliver until it is fixed",
     "silent": "check on its host that jmxlake-agent runs and reaches the lake (/readyz)",
-    "spool": "check the disk and operations on the spool. See docs/reliability.md",
+    "spool": "check the disk and operations on the spool. See docs/operations.md",
     "two_agents": "stop one of them. The rollup counts the first agent, but figures of an "
     "older version are correct only after jmxlake rollup LAKE --since {date}",
     "traits": "give all agents the same catalogue, then run jmxlake rollup LAKE --since DATE",
@@ -56,7 +56,7 @@ CHECKS: Final = {
     "unread": _RUN_CHECK,
     "unwatched": "install an agent there, or add it to another agent's sources",
 }
-"""Default fix of each check; docs/doctor.md describes the checks."""
+"""Default fix of each check; docs/operations.md describes the checks."""
 
 _ERRORS: Final = (
     "clock_future", "copied", "damaged_log", "dropped", "engine", "files_gone", "lost_commits",

@@ -43,7 +43,7 @@ _WRITABLE: Final = frozenset({"changeDataFeed", "appendOnly", "invariants", "che
 
 
 class TableHealth(NamedTuple):
-    """Health of a table from its log, as described in docs/doctor.md.
+    """Health of a table from its log, as described in docs/operations.md.
 
     Attributes:
         table: Layer and name of the table.

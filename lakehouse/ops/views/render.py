@@ -10,7 +10,8 @@ from typing import Final, NamedTuple
 from lakehouse import tables
 from lakehouse.core.metrics import WATCHED_OF, shipped_meanings
 from lakehouse.core.observed_share import FLOOR_PERCENT, WHOLE_PERCENT
-from lakehouse.gold import events, incidents
+from lakehouse.gold import event_kinds, texts
+from lakehouse.ops.views.metric_views import metric_views, statement
 from lakehouse.tables.agent_names import has_role
 from lakehouse.tables.table import identifier, spark_text, standard_text
 
@@ -23,8 +24,22 @@ _HOURS: Final = """\
 date AS date_utc, utc(hour) AS hour_utc, local(hour) AS hour_local, \
 CAST(date_trunc('week', local(hour)) AS DATE) AS week_local, \
 -- UTC date: leaves files out | start of the hour, UTC | local time | Monday of its ISO week"""
-_OF_WEEK: Final = "CAST(CAST(date_trunc('week', local(hour)) AS DATE) AS VARCHAR(10)) || cluster"
+_WEEK: Final = "CAST(date_trunc('week', local(hour)) AS DATE)"
+_OF_WEEK: Final = f"CAST({_WEEK} AS VARCHAR(10)) || cluster"
 """Key of a local week and a cluster: the Monday, which has ten characters, and the cluster."""
+_SERIES: Final = "cluster, metric, topic, user_name, client_id, consumer_group, source"
+_VALUE: Final = "sign * 2 / (1 + power(2e0, 1 / 64e0)) * power(2e0, (bucket + 1) / 64e0)"
+"""Value of a bucket of gold/distributions: the middle of its bounds, 2^(bucket/64) and the next."""
+
+_PERCENTILES: Final = f"""\
+sums AS (
+    SELECT {_SERIES}, {{place}} AS place, {_VALUE} AS metric_value, sum(series_us) AS us
+    FROM {{{{gold.distributions}}}} GROUP BY {_SERIES}, {{place}}, sign, bucket),
+ordered AS (
+    SELECT s.*, sum(us) OVER (PARTITION BY {_SERIES}, place ORDER BY metric_value) AS so_far,
+        sum(us) OVER (PARTITION BY {_SERIES}, place) AS total
+    FROM sums s)"""
+"""Values of each series and day or week with the time up to them, in whole microseconds."""
 
 _PERSONAL: Final = {"user_name": "user", "client_id": "client id"}
 PARENTS: Final = {tables.PARTITIONS: tables.TOPICS, tables.LABELLED: tables.SOURCES}
@@ -114,20 +129,23 @@ def views() -> tuple[View, ...]:
 
 def _expanded(sql: str) -> str:
     """Return the file with the SQL that other modules provide."""
-    texts = {
+    words = {
         "hours": _HOURS,
-        "stretches": incidents.stretches(),
-        "stretches_of_weeks": incidents.stretches(_OF_WEEK),
+        "stretches": texts.stretches(),
+        "stretches_of_weeks": texts.stretches(_OF_WEEK),
         "week_and_cluster": _OF_WEEK,
-        "joined_incidents": incidents.text("stretches"),
-        "grouped_incidents": events.text("slacks"),
-        "least_slack_us": str(events.SLACK_US),
-        "effect_us": str(events.EFFECT_US),
+        "joined_incidents": texts.joined_incidents("stretches"),
+        "grouped_incidents": texts.grouped_incidents("slacks"),
+        "least_slack_us": str(event_kinds.SLACK_US),
+        "effect_us": str(event_kinds.EFFECT_US),
         "is_broker": has_role("source", "broker"),
+        "value_of_bucket": _VALUE,
+        "percentiles_of_days": _PERCENTILES.format(place="CAST(local(hour) AS DATE)"),
+        "percentiles_of_weeks": _PERCENTILES.format(place=_WEEK),
         **{name: ", ".join(map(standard_text, own)) for name, own in _metrics().items()},
     }
-    for name, text in texts.items():
-        sql = sql.replace(f"{{{name}}}", text)
+    for name, word in words.items():
+        sql = sql.replace(f"{{{name}}}", word)
     return sql
 
 
@@ -166,8 +184,9 @@ def _columns(sql: str) -> Iterator[tuple[str, str]]:
 
 
 def statements(
-    dialect: Dialect, schema: str, place: Callable[[tables.Table], str], zone: str
-) -> Iterator[str]:
+    dialect: Dialect, schema: str, place: Callable[[tables.Table], str], zone: str,
+    *, measures: bool = False,
+) -> Iterator[str]:  # fmt: skip
     """Yield the idempotent statements, without semicolons.
 
     Args:
@@ -175,6 +194,7 @@ def statements(
         schema: Schema of the views. The catalog is a prefix unless it is the current catalog.
         place: Returns the SQL name of a gold table.
         zone: IANA name of the time zone of local timestamps.
+        measures: Whether to create metric views, in a dialect that has them.
     """
     within = schema.split(".")
     yield f"CREATE SCHEMA IF NOT EXISTS {dialect.name(*within)}"
@@ -186,6 +206,9 @@ def statements(
             yield f"COMMENT ON VIEW {known[view.name]} IS {dialect.text(view.comment)}"
             for column, comment in view.columns.items():
                 yield f"COMMENT ON COLUMN {known[view.name]}.{column} IS {dialect.text(comment)}"
+    columns = {view.name: view.columns for view in views()}
+    for one in metric_views(columns) if measures else ():
+        yield statement(one, dialect.name(*within, one.name), known[one.source])
     if dialect.constraints:
         yield from _keys(dialect, place)
         yield from _tags(dialect, place, known)

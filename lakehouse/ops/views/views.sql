@@ -42,6 +42,7 @@ SELECT
     budget_left_us / 6e7 AS budget_left_minutes, -- budget_minutes less the minutes seen bad
     100e0 * agreed_attainment AS agreed_attainment_percent, -- attainment outside of agreed corrections
     agreed_verdict, -- verdict outside of agreed corrections; NULL: there is none
+    team, owner, tier, -- team of the subject, as in owners; NULL: none | its owner | its tier
     statement, -- number of the statement; above 1: late data or a correction changed it
     utc(stated_at) AS stated_utc -- when it was stated, UTC
 FROM (
@@ -56,7 +57,34 @@ FROM (
             'group ' || consumer_group, 'source ' || source) AS subject,
             CAST(date_trunc('week', local(period_end) - INTERVAL '84' HOUR) AS DATE) AS week_local
         FROM {gold.sla} s) s) s
+LEFT JOIN (
+    SELECT cluster AS of_cluster, topic AS of_topic, user_name AS of_user, client_id AS of_client,
+        consumer_group AS of_group, source AS of_source, team, owner, tier
+    FROM {gold.owners}) o
+    ON of_cluster = cluster AND of_topic IS NOT DISTINCT FROM topic AND of_user IS NOT DISTINCT FROM user_name
+    AND of_client IS NOT DISTINCT FROM client_id AND of_group IS NOT DISTINCT FROM consumer_group
+    AND of_source IS NOT DISTINCT FROM source
 WHERE place = 1
+
+-- VIEW team_weeks
+-- Objectives of teams by week. One row per team, objective and ISO week, as sums over the team's subjects.
+SELECT
+    cluster, team, objective, -- Kafka cluster id | team, as in owners | name of the objective
+    week_local, -- Monday of the week, local time
+    count(*) AS subjects, -- number of subjects
+    sum(CASE WHEN verdict = 'missed' THEN 1 ELSE 0 END) AS missed, -- subjects that missed the objective
+    sum(CASE WHEN verdict = 'uncertain' THEN 1 ELSE 0 END) AS uncertain, -- subjects without a certain verdict
+    sum(CASE WHEN verdict = 'no_data' THEN 1 ELSE 0 END) AS without_data, -- subjects without data
+    100e0 * sum(good_minutes) / nullif(sum(good_minutes) + sum(bad_minutes), 0) AS attainment_percent, -- percent good
+    sum(bad_minutes) AS bad_minutes, -- minutes seen bad, summed over subjects; NULL: no data
+    sum(bad_low_minutes) AS bad_low_minutes, -- its lower bound
+    sum(bad_high_minutes) AS bad_high_minutes, -- its upper bound
+    sum(unknown_minutes) AS unknown_minutes, -- minutes that were not observed completely
+    100e0 * (sum(expected_minutes) - sum(unknown_minutes)) / nullif(sum(expected_minutes), 0) AS observed_percent, -- percent
+    state_of[observed_percent; sum(bad_minutes)] AS state -- bad, good, partly_known or not_known
+FROM {verdicts}
+WHERE is_of_week AND team IS NOT NULL
+GROUP BY cluster, team, objective, week_local
 
 -- VIEW topic_hours
 -- Unavailability of topics: partitions under min ISR or without a leader. One row per topic and hour. Minutes with
@@ -340,6 +368,28 @@ FROM (
     WHERE is_of_week AND objective IN ('copy-lag', 'delete-lag')) p
 GROUP BY cluster, topic, way, week_local
 
+-- VIEW remote_log
+-- Segments of tiered partitions that wait for upload or deletion, from the log of tiered storage (section remote_log of
+-- an agent). One row per partition and hour in which one of them was above zero. NULL: zero, or not known.
+SELECT
+    cluster, topic, partition_id, -- Kafka cluster id | topic | partition
+    {hours}
+    max(value_max) FILTER (WHERE metric = 'kafka.partition.upload_lag.records') AS upload_records, -- most offsets waiting
+    max(value_max) FILTER (WHERE metric = 'kafka.partition.upload_lag.bytes') / 1073741824e0 AS upload_gib, -- most GiB waiting
+    max(value_max) FILTER (WHERE metric = 'kafka.partition.upload_held_back.bytes') / 1073741824e0 AS held_back_gib, -- GiB delayed
+    max(value_max) FILTER (WHERE metric = 'kafka.partition.upload_running.seconds') AS upload_seconds, -- longest upload
+    max(value_max) FILTER (WHERE metric = 'kafka.partition.delete_lag.records') AS delete_records, -- most offsets waiting
+    max(value_max) FILTER (WHERE metric = 'kafka.partition.delete_lag.bytes') / 1073741824e0 AS delete_gib, -- most GiB waiting
+    max(value_max) FILTER (WHERE metric = 'kafka.partition.delete_failed.segments') AS failed_segments, -- failed deletions
+    max(value_max) FILTER (WHERE metric = 'kafka.partition.remote_abandoned.bytes') / 1073741824e0 AS abandoned_gib, -- GiB
+    max(value_max) FILTER (WHERE metric = 'kafka.cluster.remote_orphans.bytes') / 1073741824e0 AS orphan_gib -- GiB
+FROM {gold.partitions}
+WHERE metric IN ('kafka.partition.upload_lag.records', 'kafka.partition.upload_lag.bytes',
+    'kafka.partition.upload_held_back.bytes', 'kafka.partition.upload_running.seconds',
+    'kafka.partition.delete_lag.records', 'kafka.partition.delete_lag.bytes', 'kafka.partition.delete_failed.segments',
+    'kafka.partition.remote_abandoned.bytes', 'kafka.cluster.remote_orphans.bytes')
+GROUP BY cluster, topic, partition_id, date, hour
+
 -- VIEW remote_reads
 -- Reads from remote storage. One row per topic and hour.
 SELECT
@@ -380,10 +430,92 @@ SELECT
 FROM {gold.labelled}
 WHERE metric IN ('kafka.broker.produce.answers', 'kafka.broker.fetch.answers') AND increase > 0
 
+-- VIEW metric_definitions
+-- Meaning, unit and kind of each metric. One row per metric.
+SELECT
+    metric, kind, unit, -- metric | gauge or counter | UCUM unit of its values; 1: a number or a share
+    meaning, level, -- meaning of its values | partition, topic, client, group or source
+    families, roles, -- families that read it | roles of the sources that report it
+    read_from, absent, -- jmx, admin or another interface | idle, not_applicable or zero without an MBean
+    since, -- first Kafka version that has it; NULL: not known, or all supported versions
+    is_own -- whether only a catalogue of the lake has it
+FROM {gold.metrics}
+
+-- VIEW objectives
+-- Objectives with their targets. One row per version: a changed objective ends one row and starts the next row.
+SELECT
+    objective, title, meaning, -- name of the objective | title | description
+    level, metric, -- cluster, topic, partition, client, group or source | metric of its values
+    comparison, threshold, -- a good value is lte, lt, gte or gt | than this, in the unit of the metric
+    100e0 * target AS target_percent, -- percent of time, slices or events that must be good
+    time_window, is_rolling, -- length of its error budget | whether it ends at any time
+    budgeting, unknown_as, -- method of OpenSLO | meaning of unknown time in the verdict
+    service, team, applies_to, -- service | label team | chosen subjects and series; NULL: all
+    composites, -- composites that include it
+    utc(valid_from) AS valid_from_utc, -- first rollup with this version
+    utc(valid_until) AS valid_until_utc, -- first rollup without it; NULL: it is current
+    valid_until IS NULL AS is_current -- whether the last rollup used it
+FROM {gold.objectives}
+
+-- VIEW owners
+-- Owners of topics, clients, groups and sources. One row per subject with an owner, from the last jmxlake weekly.
+SELECT
+    cluster, kind, -- Kafka cluster id | topic, client, group or source
+    topic, user_name, client_id, -- topic | authenticated principal | client id
+    consumer_group, source, -- consumer group | broker, controller or client
+    team, owner, tier -- team, or NULL | owner, or NULL | tier, or NULL
+FROM {gold.owners}
+
+-- VIEW value_histograms
+-- Time by value, for metrics with percentiles. One row per metric, subject, hour and value. Sums of minutes over hours and
+-- subjects are histograms again.
+SELECT
+    cluster, metric, -- Kafka cluster id | metric, as in metric_definitions
+    topic, user_name, client_id, -- topic | authenticated principal | client id
+    consumer_group, source, -- consumer group | source; NULL: the value is of a topic, client or group
+    {hours}
+    {value_of_bucket} AS metric_value, -- value, within 0.55 percent
+    series_us / 6e7 AS minutes -- minutes with this value, summed over series
+FROM {gold.distributions}
+
+-- VIEW percentile_days
+-- Percentiles of values over time by local day. One row per metric, subject and day. Time without a value is not included.
+WITH {percentiles_of_days}
+SELECT
+    cluster, metric, -- Kafka cluster id | metric, as in metric_definitions
+    topic, user_name, client_id, -- topic | authenticated principal | client id
+    consumer_group, source, -- consumer group | source; NULL: the value is of a topic, client or group
+    place AS day_local, -- day, local time
+    min(metric_value) FILTER (WHERE 2 * so_far >= total) AS p50, -- half of the time had at most this value
+    min(metric_value) FILTER (WHERE 10 * so_far >= 9 * total) AS p90, -- 90 percent of the time
+    min(metric_value) FILTER (WHERE 20 * so_far >= 19 * total) AS p95, -- 95 percent of the time
+    min(metric_value) FILTER (WHERE 100 * so_far >= 99 * total) AS p99, -- 99 percent of the time
+    max(metric_value) AS greatest, -- greatest value, within 0.55 percent
+    max(total) / 6e7 AS seen_minutes -- minutes with a value, summed over series
+FROM ordered
+GROUP BY cluster, metric, topic, user_name, client_id, consumer_group, source, place
+
+-- VIEW percentile_weeks
+-- Percentiles of values over time by ISO week. One row per metric, subject and week. Time without a value is not included.
+WITH {percentiles_of_weeks}
+SELECT
+    cluster, metric, -- Kafka cluster id | metric, as in metric_definitions
+    topic, user_name, client_id, -- topic | authenticated principal | client id
+    consumer_group, source, -- consumer group | source; NULL: the value is of a topic, client or group
+    place AS week_local, -- Monday of the week, local time
+    min(metric_value) FILTER (WHERE 2 * so_far >= total) AS p50, -- half of the time had at most this value
+    min(metric_value) FILTER (WHERE 10 * so_far >= 9 * total) AS p90, -- 90 percent of the time
+    min(metric_value) FILTER (WHERE 20 * so_far >= 19 * total) AS p95, -- 95 percent of the time
+    min(metric_value) FILTER (WHERE 100 * so_far >= 99 * total) AS p99, -- 99 percent of the time
+    max(metric_value) AS greatest, -- greatest value, within 0.55 percent
+    max(total) / 6e7 AS seen_minutes -- minutes with a value, summed over series
+FROM ordered
+GROUP BY cluster, metric, topic, user_name, client_id, consumer_group, source, place
+
 -- VIEW metrics
 -- Values of every metric, including your own metrics. One row per metric, source, labels and hour.
 SELECT
-    cluster, metric, source, -- Kafka cluster id | metric, as bronze.metric_definitions explains it | source
+    cluster, metric, source, -- Kafka cluster id | metric, as in metric_definitions | source
     labels, -- key=value by key; NULL: the sum over every label of the source
     {hours}
     value_seconds * 1000000 / series_seen_us AS mean, -- mean over time

@@ -226,7 +226,7 @@ def load(path: Path) -> Settings:
     except UnreadableFileError as error:
         raise SendError(error.advised("name a file of settings")) from None
     except WrongSettingError as error:
-        raise SendError(f"{path}: {error}; see docs/send.md") from None
+        raise SendError(f"{path}: {error}; see docs/weekly.md") from None
 
 
 def link_of(text: str) -> str:

@@ -12,7 +12,8 @@ from lakehouse.core.periods import Span, iso, length, union
 from lakehouse.core.subjects import SUBJECT
 from lakehouse.gold import causes
 from lakehouse.gold.causes import CHANGES, NOT_KNOWN, Change, Judged
-from lakehouse.gold.events import AVAILABILITY, Key
+from lakehouse.gold.event_kinds import AVAILABILITY
+from lakehouse.gold.events import Key
 from lakehouse.gold.incidents import Incident
 from lakehouse.report.facts import fields
 from lakehouse.report.facts.events import event_uses

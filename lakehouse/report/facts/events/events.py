@@ -23,7 +23,8 @@ from lakehouse.engines.relation import is_one_of
 from lakehouse.errors import PeriodError
 from lakehouse.gold import causes, events as grouping, incidents
 from lakehouse.gold.causes import CHANGES, Away, Cause, Change, Judged
-from lakehouse.gold.events import AVAILABILITY, SLACK_US, Event as Group
+from lakehouse.gold.event_kinds import AVAILABILITY, SLACK_US
+from lakehouse.gold.events import Event as Group
 from lakehouse.gold.incidents import Incident
 from lakehouse.report.facts.events import event_records, event_uses
 from lakehouse.report.facts.events.event_uses import Rest, Sizes, Used

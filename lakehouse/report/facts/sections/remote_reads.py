@@ -3,7 +3,7 @@
 No Kafka release counts its index fetches. They are measured if a plugin counts them (jmxlake's in
 deploy/kafka, which can fetch all indexes of a segment at once, or Aiven's), and otherwise modelled
 from remote reads. The saving of a fetch at once, in time and in requests, is measured with a plugin
-that does it, and modelled otherwise. docs/remote-index.md has the formulas and their limits.
+that does it, and modelled otherwise. docs/questions.md has the formulas and their limits.
 """
 
 import math
@@ -208,7 +208,7 @@ class RemoteReads(NamedTuple):
 
     topics: Annotated[list[ReadTopic], Means("topics with reads from remote storage")]
     brokers: Annotated[list[ReadingBroker], Means("brokers")]
-    indexes: Annotated[list[Cost], Means("brokers with index fetches (docs/remote-index.md)")]
+    indexes: Annotated[list[Cost], Means("brokers with index fetches (docs/questions.md)")]
     plugins: Annotated[list[Plugin], Means("brokers with Aiven's plugin")]
 
 

@@ -1,7 +1,8 @@
 #!/bin/sh
 set -e
 
-[ "$1" = configure ] || exit 0
+# dpkg passes the name of the action, rpm the number of installed versions.
+case "$1" in configure | [0-9]*) ;; *) exit 0 ;; esac
 
 if ! getent passwd jmxlake >/dev/null; then
     useradd --system --user-group --home-dir /var/lib/jmxlake --no-create-home \
@@ -12,8 +13,8 @@ install -d -o jmxlake -g jmxlake -m 0750 /var/lib/jmxlake
 
 if [ -d /run/systemd/system ]; then
     systemctl daemon-reload
-    # Only what runs: a first installation has no configuration yet. What does not start again is the
-    # configuration's fault, not the package's.
+    # Only running units: a first installation has no configuration yet. If a unit does not start
+    # again, its configuration is the cause, not the package.
     for unit in jmxlake-agent.service jmxlake-maintain.service jmxlake-rollup.service; do
         systemctl try-restart "$unit" || echo "jmxlake: see systemctl status $unit" >&2
     done

@@ -1,0 +1,119 @@
+"""Kinds of events by metric, and the times between a cause and its effects."""
+
+from typing import Final, NamedTuple
+
+from lakehouse.core.metrics import (
+    COPY_LAG,
+    COVERAGE,
+    DELETE_LAG,
+    GROUP_LAG,
+    LEADERLESS,
+    PARTITION_LAG,
+    UNAVAILABLE,
+    UNDER_MIN_ISR,
+    shipped_meanings,
+)
+from lakehouse.tables.table import standard_text
+
+AVAILABILITY: Final = "availability"
+SYMPTOM: Final = "symptom"
+"""Counts by brokers and controllers; they belong to the event that they overlap."""
+
+OTHER: Final = "other"
+_METRIC: Final = "(metric)"
+
+
+class Rule(NamedTuple):
+    """Metrics of a kind of events.
+
+    Attributes:
+        kind: The kind.
+        of: The kind of request, or copy or delete. ``(metric)``: the metric itself.
+        metrics: The metrics.
+    """
+
+    kind: str
+    of: str | None
+    metrics: tuple[str, ...]
+
+
+def _with_bounds(value: str) -> tuple[str, ...]:
+    meanings = shipped_meanings()
+    return value, meanings.bound(value, "low"), meanings.bound(value, "high")
+
+
+RULES: Final = (
+    Rule(AVAILABILITY, None, (UNDER_MIN_ISR, LEADERLESS, UNAVAILABLE)),
+    Rule(SYMPTOM, _METRIC, (
+        "kafka.broker.under_min_isr_partitions", "kafka.controller.offline_partitions",
+        "kafka.broker.produce_errors.not_enough_replicas",
+        "kafka.broker.produce_errors.not_enough_replicas_after_append",
+    )),
+    *(
+        Rule("throttling", request, (f"kafka.client.{request}.throttle_time",))
+        for request in ("produce", "fetch", "request", "controller_mutation")
+    ),
+    Rule("loss", None, _with_bounds("kafka.group.non_consumed")),
+    Rule("tiered", "copy", (
+        COPY_LAG, "kafka.topic.remote_copy_lag.segments", "kafka.partition.upload_tier_lag",
+        "kafka.partition.upload_lag.records", "kafka.partition.upload_lag.bytes",
+        "kafka.partition.upload_lag.segments", "kafka.partition.upload_running.seconds",
+    )),
+    Rule("tiered", "delete", (
+        DELETE_LAG, "kafka.topic.remote_delete_lag.segments", "kafka.partition.delete_tier_lag",
+        "kafka.partition.delete_lag.records", "kafka.partition.delete_lag.bytes",
+        "kafka.partition.delete_lag.segments", "kafka.partition.delete_failed.segments",
+    )),
+    Rule("consumer_lag", None, (
+        GROUP_LAG, PARTITION_LAG, *_with_bounds("kafka.group.time_lag"),
+    )),
+    Rule("latency", _METRIC, (
+        "kafka.broker.produce.time.p99", "kafka.broker.fetch_consumer.time.p99",
+    )),
+    Rule("errors", _METRIC, (
+        "kafka.broker.produce.answers", "kafka.broker.produce.answers_good",
+        "kafka.broker.fetch.answers", "kafka.broker.fetch.answers_good",
+        "kafka.topic.produce.failed", "kafka.topic.fetch.failed",
+        "kafka.topic.remote_copy.errors", "kafka.topic.remote_delete.errors",
+        "kafka.topic.remote_fetch.errors", "kafka.topic.remote_log_aux_state.errors",
+        "kafka.rsm.delete.errors", "kafka.rsm.index_fetch.errors",
+    )),
+    Rule("replication", _METRIC, (
+        "kafka.partition.under_replicated", "kafka.partition.without_spare",
+        "kafka.partition.unclean_leader",
+    )),
+)  # fmt: skip
+"""All other metrics, users' own too, are of kind ``other``."""
+
+_OF_METRICS: Final = {metric: rule for rule in RULES for metric in rule.metrics}
+
+NEVER: Final = frozenset({COVERAGE})
+"""Metrics without events: unobserved time is not an event of the cluster."""
+
+
+def kind_of(metric: str) -> tuple[str, str | None]:
+    """Return the kind of a metric, and its kind of request, its direction or itself."""
+    rule = _OF_METRICS.get(metric)
+    if rule is None:
+        return OTHER, metric
+    return rule.kind, metric if rule.of == _METRIC else rule.of
+
+
+def kind_sql() -> tuple[str, str]:
+    """Return the same as two expressions of SQL on the column ``metric``."""
+    kinds, ofs = [], []
+    for rule in RULES:
+        is_one = f"metric IN ({', '.join(map(standard_text, rule.metrics))})"
+        of = "metric" if rule.of == _METRIC else f"'{rule.of}'" if rule.of else "NULL"
+        kinds.append(f"WHEN {is_one} THEN '{rule.kind}'")
+        ofs.append(f"WHEN {is_one} THEN {of}")
+    return f"CASE {' '.join(kinds)} ELSE '{OTHER}' END", f"CASE {' '.join(ofs)} ELSE metric END"
+
+
+SLACK_US: Final = 60_000_000
+"""Onsets up to this far apart, plus the longest scrape interval, may have the same cause: Kafka
+removes a replica from the ISR after 30 s, and ends a broker's session after 9 s."""
+
+EFFECT_US: Final = 45_000_000
+"""A broker's absence has its effect within this: Kafka checks every 15 s for replicas that lag by
+30 s."""

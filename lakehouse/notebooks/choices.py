@@ -1,0 +1,162 @@
+"""Choices of a notebook: lake, period, time zone, cluster and team, from the texts of widgets."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Final, Self
+
+from lakehouse.core import display, periods
+from lakehouse.core.lake import Lake
+from lakehouse.core.objective import Objective
+from lakehouse.core.observed_share import FLOOR_PERCENT
+from lakehouse.core.periods import Period
+from lakehouse.engines.engine import Engine
+from lakehouse.engines.gold_reader import last_week, subjects_of, window_of
+from lakehouse.errors import LakeNotFoundError, OwnersError, PeriodError
+from lakehouse.notebooks.platform import Widgets
+from lakehouse.report import owners
+from lakehouse.report.facts.gold import Gold
+from lakehouse.report.owners import Owners
+from lakehouse.slo.openslo import objective_files
+from lakehouse.slo.report_calendar import Calendar
+
+LABELS: Final = {
+    "catalog": ("main", "Catalog of the lake"),
+    "schema": ("kafka_gold", "Schema that the rollup writes"),
+    "bronze": ("kafka_bronze", "Schema of the agents' tables"),
+    "cluster": ("", "Cluster ID. Required if the lake has several clusters"),
+    "time_zone": (periods.UTC_NAME, "Time zone, such as Europe/Berlin"),
+    "week": ("", "ISO week, such as 2026-W47. Default: last complete week"),
+    "from": ("", "Start of a date range instead of a week, such as 2026-11-16"),
+    "to": ("", "End of the date range, exclusive, such as 2026-11-19"),
+    "owners": ("", "File of owners (YAML), see docs/weekly.md"),
+    "team": ("", "Team in the file of owners. Default: all"),
+    "min_coverage": (
+        "",
+        f"Minimum coverage of a good result (percent). Default: {FLOOR_PERCENT:g}",
+    ),
+    "objectives": ("", "Folder of OpenSLO files. Default: the shipped objectives"),
+}
+"""Default value and label of each widget of every notebook, by name."""
+
+
+@dataclass(frozen=True)
+class Choices:
+    """The texts of the widgets, and their meaning.
+
+    An invalid text is an error when its meaning is read, so a cell can show it.
+
+    Attributes:
+        texts: Text of each widget by its name.
+    """
+
+    texts: Mapping[str, str]
+
+    @classmethod
+    def read(cls, widgets: Widgets, own: Mapping[str, str]) -> Self:
+        """Create missing widgets, and read all of them.
+
+        Args:
+            widgets: ``dbutils.widgets``.
+            own: Labels of widgets of this notebook, by name.
+        """
+        every = {**LABELS, **{name: ("", label) for name, label in own.items()}}
+        for name, (default, label) in every.items():
+            widgets.text(name, default, label)
+        return cls({name: widgets.get(name).strip() for name in every})
+
+    def __getitem__(self, name: str) -> str:
+        """Return the text of a widget."""
+        return self.texts[name]
+
+    @property
+    def lake(self) -> Lake:
+        """The lake.
+
+        Raises:
+            LakeNotFoundError: A widget does not contain a valid name.
+        """
+        for widget in ("catalog", "schema", "bronze"):
+            value = self[widget]
+            if not re.fullmatch(r"[\w-]+", value):
+                raise LakeNotFoundError(
+                    f"widget {widget}: {display.line(value) or 'empty'} is not a valid name. Use "
+                    "letters, digits, _ and -"
+                )
+        bronze, gold = (f"{self['catalog']}.{self[name]}" for name in ("bronze", "schema"))
+        return Lake(bronze, gold, bronze)
+
+    @property
+    def calendar(self) -> Calendar:
+        """The time zone, as reports use it."""
+        return Calendar(self["time_zone"] or periods.UTC_NAME)
+
+    @property
+    def period(self) -> Period | None:
+        """The week or the date range. None: neither was chosen.
+
+        Raises:
+            PeriodError: Both were chosen, or a text is invalid.
+        """
+        week, start, end = (self[name] for name in ("week", "from", "to"))
+        if not (start or end):
+            return periods.week(week, self.calendar.zone) if week else None
+        if week or not (start and end):
+            raise PeriodError("choose either the widget week, or both widgets from and to")
+        return periods.span(start, end, self.calendar.zone)
+
+    @property
+    def min_coverage(self) -> float:
+        """Minimum coverage of a good result, percent.
+
+        Raises:
+            PeriodError: The text is not a percentage.
+        """
+        text = self["min_coverage"]
+        if not text:
+            return FLOOR_PERCENT
+        try:
+            floor = float(text)
+        except ValueError:
+            floor = -1.0
+        if not 0 <= floor <= 100:
+            raise PeriodError(
+                f"widget min_coverage: {display.line(text)} is not a percentage. Use 0 to 100"
+            )
+        return floor
+
+    @cached_property
+    def objectives(self) -> tuple[Objective, ...]:
+        """The objectives of the folder. Default: the shipped objectives."""
+        folder = self["objectives"]
+        return objective_files.load(Path(folder) if folder else objective_files.SHIPPED)
+
+    @cached_property
+    def owners(self) -> Owners | None:
+        """The owners of the file. None: no file was chosen.
+
+        Raises:
+            OwnersError: The file is invalid, or a team was chosen without a file.
+        """
+        file = self["owners"]
+        if not file and self["team"]:
+            raise OwnersError("widget team: write the file of owners in the widget owners")
+        return owners.load(Path(file)) if file else None
+
+    def gold(self, engine: Engine) -> Gold:
+        """Return gold of the period and cluster. Default: the last complete week.
+
+        Args:
+            engine: Reads gold.
+
+        Raises:
+            LakehouseError: The rollup, week or cluster is missing, or the widget is empty and the
+                lake has several clusters.
+        """
+        window_seconds, now_us = window_of(engine), periods.now_us()
+        how = "write one in the widget cluster"
+        cluster, known = subjects_of(engine, self["cluster"] or None, how)
+        period = self.period or last_week(engine, now_us, self.calendar.zone)
+        return Gold(engine, cluster, period.aligned(window_seconds), window_seconds, known, now_us)
