@@ -67,7 +67,7 @@ def index(folder: Path) -> Path:
     (wheel,) = folder.glob("jmxlake-*.whl")
     lock = (ROOT / "requirements.lock").read_text("utf-8")
     versions = folder.with_suffix(".txt")  # without hashes, which the new wheel does not have
-    versions.write_text("\n".join(re.findall(r"(?m)^[\w.-]+==[^ \\;]+", lock)), "utf-8")
+    versions.write_text("\n".join(re.findall(r"(?m)^[\w.-]+==[^\\\n]+", lock)), "utf-8")
     _run(
         sys.executable, "-m", "pip", "download", "--quiet", "--only-binary", ":all:",
         "--constraint", str(versions), "--dest", str(folder), f"{wheel}[local]",
