@@ -41,10 +41,11 @@ def counts(log: Callable[[str], object]) -> dict[str, float]:
     with tempfile.TemporaryDirectory(prefix="jmxlake-first-") as name:
         folder = Path(name)
         home = folder / "home"
-        home.mkdir()
+        settings = home / ".config" / "uv" / "uv.toml"
+        settings.parent.mkdir(parents=True)
+        settings.write_text(f'no-index = true\nfind-links = ["{index(folder / "index")}"]\n')
         environ = {
             "PATH": f"{UV}:/usr/bin:/bin", "HOME": str(home), "LANG": "C.UTF-8",
-            "UV_NO_INDEX": "1", "UV_FIND_LINKS": str(index(folder / "index")),
             "UV_PYTHON": sys.executable, "UV_PYTHON_DOWNLOADS": "never",
         }  # fmt: skip
         run = commands()
