@@ -41,10 +41,11 @@ def counts(log: Callable[[str], object]) -> dict[str, float]:
     with tempfile.TemporaryDirectory(prefix="jmxlake-first-") as name:
         folder = Path(name)
         home = folder / "home"
-        home.mkdir()
+        settings = home / ".config" / "uv" / "uv.toml"
+        settings.parent.mkdir(parents=True)
+        settings.write_text(f'no-index = true\nfind-links = ["{index(folder / "index")}"]\n')
         environ = {
             "PATH": f"{UV}:/usr/bin:/bin", "HOME": str(home), "LANG": "C.UTF-8",
-            "UV_NO_INDEX": "1", "UV_FIND_LINKS": str(index(folder / "index")),
             "UV_PYTHON": sys.executable, "UV_PYTHON_DOWNLOADS": "never",
         }  # fmt: skip
         run = commands()
@@ -67,7 +68,7 @@ def index(folder: Path) -> Path:
     (wheel,) = folder.glob("jmxlake-*.whl")
     lock = (ROOT / "requirements.lock").read_text("utf-8")
     versions = folder.with_suffix(".txt")  # without hashes, which the new wheel does not have
-    versions.write_text("\n".join(re.findall(r"(?m)^[\w.-]+==[^ \\;]+", lock)), "utf-8")
+    versions.write_text("\n".join(re.findall(r"(?m)^[\w.-]+==[^\\\n]+", lock)), "utf-8")
     _run(
         sys.executable, "-m", "pip", "download", "--quiet", "--only-binary", ":all:",
         "--constraint", str(versions), "--dest", str(folder), f"{wheel}[local]",

@@ -98,14 +98,21 @@ def outputs(printed: str) -> dict[int, list[str]]:
     }
 
 
-def is_stale(expected: Iterable[str], actual: Iterable[str]) -> bool:
-    """Return True if an output is not as expected. A line ``...`` is any number of lines."""
+def is_stale(expected: Iterable[str], actual: Sequence[str]) -> bool:
+    """Return True if an output is not as expected. A line ``...`` is any number of lines.
+
+    A page may leave out what jmxlake logs on standard error.
+    """
     pattern = "".join(
         r"(?:.*\n)*" if line.strip() == _ANY_LINES else _line_pattern(line)
         for line in _without_progress(expected)
     )
-    text = "".join(f"{_masked(line)}\n" for line in _without_progress(actual))
-    return re.fullmatch(pattern, text) is None
+    whole = _without_progress(actual)
+    printed = [line for line in whole if not line.startswith("jmxlake: ")]
+    return not any(
+        re.fullmatch(pattern, "".join(f"{_masked(line)}\n" for line in lines))
+        for lines in (whole, printed)
+    )
 
 
 def _without_progress(lines: Iterable[str]) -> list[str]:

@@ -85,6 +85,8 @@ def test_script_stops_at_a_failed_command(tmp_path: Path) -> None:
         (["...", "z"], ["a", "y"], True),
         (["a"], ["a", "b"], True),
         (["a"], ["jmxlake: rollup: 12 hours, 31 s", "a"], False),
+        (["a"], ["jmxlake: topics compared", "a"], False),
+        (["jmxlake: lake: no such folder"], ["jmxlake: lake: denied"], True),
         (["a"], ["b"], True),
         ([], ["a"], True),
     ],
