@@ -1,4 +1,4 @@
-"""Packages of which exactly one version is supported; pyproject.toml pins the same versions."""
+"""Packages with exactly one supported version; pyproject.toml pins the same versions."""
 
 from importlib.metadata import version
 from typing import Final

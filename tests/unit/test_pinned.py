@@ -1,4 +1,4 @@
-"""Packages of which exactly one version is supported: pyproject.toml, and the error at run time."""
+"""Packages with exactly one supported version: pyproject.toml, and the error at run time."""
 
 from __future__ import annotations
 
