@@ -38,5 +38,5 @@ def counts(log: Callable[[str], object]) -> dict[str, int]:
     wanted = {name: json.loads(text) for name, text in schemas.texts()}
     for name in sorted(wanted.keys() | shipped.keys()):
         if wanted.get(name) != shipped.get(name):
-            log(f"schema {name}: the wheel's copy differs; run make definitions")
+            log(f"schema {name}: the wheel has a different schema. Run make definitions")
     return {"schemas": sum(shipped.get(name) == one for name, one in wanted.items())}
