@@ -45,7 +45,9 @@ SERVER: Final = "org.apache.spark.sql.connect.service.SparkConnectServer"
 def commands() -> list[list[str]]:
     """Return the words of each command of the page, without leading variables."""
     written = "".join(blocks(PAGE, titled=True)).replace("\\\n", " ")
-    found = [shlex.split(line, comments=True) for line in written.splitlines() if line]
+    # A shell starts a comment at a word; shlex would also start it inside a word.
+    lines = (re.sub(r"(^|\s)#.*", "", line) for line in written.splitlines())
+    found = [shlex.split(line) for line in lines if line]
     return [[word for word in words if not re.match(r"[A-Z_]+=", word)] for words in found]
 
 
