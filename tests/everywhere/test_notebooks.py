@@ -35,6 +35,11 @@ pytestmark = pytest.mark.spark
 
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "dashboards").glob("*.py"))
 NAMES = [one.stem for one in NOTEBOOKS]
+USUAL = ("client_story", "events", "min_isr", "tour")
+"""Notebooks of ``make test``; ``make test-connect`` runs all of them."""
+NAMED = ("throttling", "weekly_sla", "client_story")
+"""Notebooks that show the names of clients."""
+EACH = [pytest.param(one, marks=() if one in USUAL else pytest.mark.nightly) for one in NAMES]
 CLIENT = "/".join(small_fleet.HOSTILE)
 NOTHING = "No data for this cell"
 MARKUP = "<script>alert(1)</script>"
@@ -72,7 +77,7 @@ def trouble(page: str) -> str:
     return html.unescape(re.findall(r'role="alert">(.*?)</p>', page)[0])
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", EACH)
 def test_f18_every_cell_shows_what_is_there(
     name: str, pages_of: Callable[[str], list[Any]]
 ) -> None:
@@ -84,7 +89,7 @@ def test_f18_every_cell_shows_what_is_there(
     assert rows
 
 
-@pytest.mark.parametrize("name", ["throttling", "weekly_sla", "client_story"])
+@pytest.mark.parametrize("name", [one for one in EACH if one.values[0] in NAMED])
 def test_a_hostile_client_is_told_as_text(name: str, pages_of: Callable[[str], list[Any]]) -> None:
     first = pages_of(name)[0]
     assert MARKUP not in first
@@ -121,6 +126,7 @@ owners:
 """
 
 
+@pytest.mark.nightly
 def test_team_limits_page_and_sql(
     spark: SparkSession, published: dict[str, str], tmp_path: Path
 ) -> None:
@@ -140,6 +146,7 @@ def test_team_limits_page_and_sql(
     assert "owns nothing here" in trouble(shown("min_isr", spark, {**given, "team": "third"})[0])
 
 
+@pytest.mark.nightly
 def test_date_range_of_a_week_shows_the_week(
     spark: SparkSession, published: dict[str, str]
 ) -> None:
@@ -172,6 +179,7 @@ def test_a_question_is_answered_as_the_report_does(
     assert told["verdicts"] == [one for one in report["verdicts"] if one["objective"] in mine]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("name", "lane"), [("min_isr", "Unavailable"), ("throttling", "Clients throttled")]
 )
@@ -182,7 +190,7 @@ def test_lanes_have_the_bad_time_of_events(
     assert lane not in pages_of("lost_before_read")[0]
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "weekly_sla"])
+@pytest.mark.parametrize("name", [one for one in EACH if one.values[0] != "weekly_sla"])
 def test_a_week_without_data_is_not_known_and_not_zero(
     name: str, spark: SparkSession, published: dict[str, str]
 ) -> None:
