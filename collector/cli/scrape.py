@@ -221,7 +221,8 @@ def scrape(path: Path, *, as_json: bool, show_all: bool) -> None:
             warn(step)
         failed = sum(scrape.outcome != "ok" for _, scrape in read) + len(missing)
         if failed:
-            noun = "families or sources" if missing else "families"
+            one = "family" if failed == 1 else "families"
+            noun = "families or sources" if missing else one
             raise SourceError(f"{failed} {noun} could not be read; see above")
 
     guarded(path, work)
