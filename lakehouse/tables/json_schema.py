@@ -9,7 +9,7 @@ import json
 import re
 import types
 from collections.abc import Callable, Mapping
-from functools import cache, reduce
+from functools import lru_cache, reduce
 from importlib.metadata import version
 from operator import or_
 from typing import Annotated, Any, Final, Union, get_args, get_origin
@@ -106,7 +106,7 @@ def _documented(kind: Any) -> Any:
     return origin[tuple(inner)] if origin in (dict, list, tuple) else kind
 
 
-@cache
+@lru_cache
 def _documented_struct(struct: type[msgspec.Struct]) -> type[msgspec.Struct]:
     """Return a copy of a struct with descriptions, and with defaults as they are written.
 

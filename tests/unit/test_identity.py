@@ -21,19 +21,19 @@ def started(seconds: float) -> dict[Question, dict[str, object]]:
 
 
 @pytest.mark.parametrize(
-    ("answers", "text"),
+    ("seconds", "answers", "text"),
     [
-        (started(3), "the JVM has just started. Wait until the broker has MBeans"),
-        ({**started(3), **STARTING}, "the broker is starting or stopping"),
-        ({**started(86_400), **STARTING}, "If this lasts, check the filters of its MBeans"),
-        (started(86_400), "does not have the MBeans of one Kafka broker or controller"),
-        ({**started(86_400), **STARTING, INFO: BROKERS}, "Correct the address"),
+        (3, {}, "the JVM has just started. Wait until the broker has MBeans"),
+        (3, STARTING, "the broker is starting or stopping"),
+        (86_400, STARTING, "If this lasts, check the filters of its MBeans"),
+        (86_400, {}, "does not have the MBeans of one Kafka broker or controller"),
+        (86_400, {**STARTING, INFO: BROKERS}, "Correct the address"),
     ],
 )
 def test_jvm_without_broker_is_one_line(
-    answers: dict[Question, dict[str, object]], text: str
+    seconds: float, answers: dict[Question, dict[str, object]], text: str
 ) -> None:
     with pytest.raises(IdentityError) as caught:
-        Expected("broker", "1").identity("h:9999", answers)
+        Expected("broker", "1").identity("h:9999", {**started(seconds), **answers})
     assert str(caught.value).startswith("h:9999: the ")
     assert text in str(caught.value)
