@@ -125,7 +125,7 @@ def test_a_metric_that_is_mistyped_is_named_and_the_others_have_rules(tmp_path: 
     (tmp_path / "wrong.yaml").write_text(wrong.replace("name: min-isr", "name: mistyped"))
     run = CliRunner().invoke(main, ["slo", "rules", str(tmp_path)])
     assert run.exit_code == 3
-    assert "wrong.yaml:18:21: unsupported" in run.stderr
+    assert "wrong.yaml:19:21: unsupported" in run.stderr
     assert "mistyped" not in run.stdout
     assert "objective: min-isr" in run.stdout
 
