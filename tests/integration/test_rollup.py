@@ -139,6 +139,7 @@ def test_every_gold_row_follows_from_bronze(once: Path):
 
 
 @pytest.mark.spark
+@pytest.mark.nightly  # it takes three minutes
 def test_spark_in_steps_makes_same_tables_and_publishes_once(
     spark: SparkSession, once: Path, tmp_path: Path
 ):
