@@ -20,11 +20,11 @@ _ALIAS: Final = re.compile(r"(?:^|, |AS )(\w+)(?=,|$)")
 _CALL: Final = re.compile(r"\b(utc|local|micros|instant)\(([^()]+)\)")
 _STATE: Final = re.compile(r"state_of\[(\w+); ([^\]]+)\]")
 _NAME: Final = re.compile(r"\{((?:gold\.)?\w+)\}")
-_HOURS: Final = """\
-date AS date_utc, utc(hour) AS hour_utc, local(hour) AS hour_local, \
-CAST(date_trunc('week', local(hour)) AS DATE) AS week_local, \
--- UTC date: leaves files out | start of the hour, UTC | local time | Monday of its ISO week"""
 _WEEK: Final = "CAST(date_trunc('week', local(hour)) AS DATE)"
+_HOURS: Final = f"""\
+date AS date_utc, utc(hour) AS hour_utc, local(hour) AS hour_local, \
+{_WEEK} AS week_local, \
+-- UTC date: leaves files out | start of the hour, UTC | local time | Monday of its ISO week"""
 _OF_WEEK: Final = f"CAST({_WEEK} AS VARCHAR(10)) || cluster"
 """Key of a local week and a cluster: the Monday, which has ten characters, and the cluster."""
 _SERIES: Final = "cluster, metric, topic, user_name, client_id, consumer_group, source"
@@ -40,6 +40,16 @@ ordered AS (
         sum(us) OVER (PARTITION BY {_SERIES}, place) AS total
     FROM sums s)"""
 """Values of each series and day or week with the time up to them, in whole microseconds."""
+
+_PERCENTILE_COLUMNS: Final = """\
+min(metric_value) FILTER (WHERE 2 * so_far >= total) AS p50, \
+-- half of the time had at most this value
+    min(metric_value) FILTER (WHERE 10 * so_far >= 9 * total) AS p90, -- 90 percent of the time
+    min(metric_value) FILTER (WHERE 20 * so_far >= 19 * total) AS p95, -- 95 percent of the time
+    min(metric_value) FILTER (WHERE 100 * so_far >= 99 * total) AS p99, -- 99 percent of the time
+    max(metric_value) AS greatest, -- greatest value, within 0.55 percent
+    max(total) / 6e7 AS seen_minutes -- minutes with a value, summed over series"""
+"""Columns of the views of percentiles, from the rows ``ordered`` of a series and day or week."""
 
 _PERSONAL: Final = {"user_name": "user", "client_id": "client id"}
 PARENTS: Final = {tables.PARTITIONS: tables.TOPICS, tables.LABELLED: tables.SOURCES}
@@ -143,6 +153,7 @@ def _expanded(sql: str) -> str:
         "effect_us": str(event_kinds.EFFECT_US),
         "is_broker": has_role("source", "broker"),
         "value_of_bucket": _VALUE,
+        "percentiles": _PERCENTILE_COLUMNS,
         "percentiles_of_days": _PERCENTILES.format(place="CAST(local(hour) AS DATE)"),
         "percentiles_of_weeks": _PERCENTILES.format(place=_WEEK),
         **{name: ", ".join(map(standard_text, own)) for name, own in _metrics().items()},

@@ -486,12 +486,7 @@ SELECT
     topic, user_name, client_id, -- topic | authenticated principal | client id
     consumer_group, source, -- consumer group | source; NULL: the value is of a topic, client or group
     place AS day_local, -- day, local time
-    min(metric_value) FILTER (WHERE 2 * so_far >= total) AS p50, -- half of the time had at most this value
-    min(metric_value) FILTER (WHERE 10 * so_far >= 9 * total) AS p90, -- 90 percent of the time
-    min(metric_value) FILTER (WHERE 20 * so_far >= 19 * total) AS p95, -- 95 percent of the time
-    min(metric_value) FILTER (WHERE 100 * so_far >= 99 * total) AS p99, -- 99 percent of the time
-    max(metric_value) AS greatest, -- greatest value, within 0.55 percent
-    max(total) / 6e7 AS seen_minutes -- minutes with a value, summed over series
+    {percentiles}
 FROM ordered
 GROUP BY cluster, metric, topic, user_name, client_id, consumer_group, source, place
 
@@ -503,12 +498,7 @@ SELECT
     topic, user_name, client_id, -- topic | authenticated principal | client id
     consumer_group, source, -- consumer group | source; NULL: the value is of a topic, client or group
     place AS week_local, -- Monday of the week, local time
-    min(metric_value) FILTER (WHERE 2 * so_far >= total) AS p50, -- half of the time had at most this value
-    min(metric_value) FILTER (WHERE 10 * so_far >= 9 * total) AS p90, -- 90 percent of the time
-    min(metric_value) FILTER (WHERE 20 * so_far >= 19 * total) AS p95, -- 95 percent of the time
-    min(metric_value) FILTER (WHERE 100 * so_far >= 99 * total) AS p99, -- 99 percent of the time
-    max(metric_value) AS greatest, -- greatest value, within 0.55 percent
-    max(total) / 6e7 AS seen_minutes -- minutes with a value, summed over series
+    {percentiles}
 FROM ordered
 GROUP BY cluster, metric, topic, user_name, client_id, consumer_group, source, place
 
