@@ -61,6 +61,7 @@ class Question(NamedTuple):
     title: str = ""
 
 
+_BY_PARTITION: Final = ("kafka.partition.upload_lag.records", "kafka.partition.delete_lag.segments")
 _TIERED: Final = Question(
     "tiered", ("tier_lag", "tiering", "remote_reads"), tuple(LAGGING.values())
 )
@@ -80,7 +81,7 @@ QUESTIONS: Final[Mapping[str, Question]] = {
     ),
     "tier-lag": _TIERED._replace(timelines=("copy_lag_bytes",)),
     "remote-log": _TIERED._replace(
-        metrics=("kafka.partition.upload_lag.records", "kafka.partition.delete_lag.segments"),
+        metrics=(*_TIERED.metrics, *_BY_PARTITION),
         captions=(WAITING.caption, ORPHANS.caption, HELD.caption),
         title="Tiered storage by partition",
     ),
