@@ -4,9 +4,9 @@ The same benchmark runs with the product of either tree in turn (A B A B ...), s
 machine does meets both. A ratio is the median over pairs of ours now by theirs then: below 1 is
 faster than before.
 
-Theirs is the commit's tree with this tree's ``bench`` and ``tests/rig`` in it, so that both do the
-same work; where those cannot be imported, the commit's own. Both run with this environment's
-packages.
+Theirs is the commit's tree with this tree's ``bench``, ``demo`` and ``tests/rig`` in it, so that
+both do the same work on the same version of Kafka; where those cannot be imported, the commit's
+own. Both run with this environment's packages.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ PAIRS: Final = 5
 _OPTION: Final = "--against"
 _PAIRS_OPTION: Final = "--pairs"
 _ROOT: Final = Path(__file__).parents[1]
-_BENCHMARKS: Final = ("bench", "tests/rig")
+_BENCHMARKS: Final = ("bench", "demo", "tests/rig")
 _UNIT: Final = re.compile(r"_(s|ms|us|mb|mib|gib|seconds)$")
 CLAIM: Final = "Below 1: less than at the commit before, by the median of pairs in one run"
 
@@ -155,7 +155,7 @@ def _exchange(tree: Path, aside: Path, source: Path) -> None:
 
 
 def _packages(tree: Path) -> list[str]:
-    names = (*_BENCHMARKS, "collector", "demo", "lakehouse")
+    names = (*_BENCHMARKS, "collector", "lakehouse")
     return [name for name in names if (tree / name).is_dir()]
 
 
