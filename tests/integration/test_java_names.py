@@ -40,9 +40,13 @@ COMPUTED: Final = {
 """Arguments of ``java`` that the sources compute, and the functions that complete them."""
 
 NOT_EVERYWHERE: Final = {
+    "org.apache.kafka.clients.admin.ListConfigResourcesOptions": ("4.1.1", KAFKA),
     "org.apache.kafka.clients.admin.ListGroupsOptions": ("4.0.1", KAFKA),
+    "org.apache.kafka.clients.admin.ListShareGroupOffsetsOptions": ("4.1.1", KAFKA),
+    "org.apache.kafka.clients.admin.ListShareGroupOffsetsSpec": ("4.1.1", KAFKA),
     "org.apache.kafka.tools.DumpLogSegments": ("4.3.1", KAFKA),
     "forStreamsGroups": ("4.1.1", KAFKA),
+    "listClientMetricsResources": ("3.7.2", KAFKA),
     "listGroups": ("4.0.1", KAFKA),
     "searchForOffsetWithSize": ("3.6.2", "4.0.1"),
 }

@@ -5,7 +5,7 @@ import org.apache.kafka.server.telemetry.ClientTelemetry;
 import org.apache.kafka.server.telemetry.ClientTelemetryReceiver;
 
 /**
- * The interface of Kafka 3.7 to 4.x, deprecated since 4.2. It does not provide the push interval.
+ * Requires Kafka 3.7. Its interface is deprecated since 4.2, and does not provide the push interval.
  *
  * <p>README.md describes the MBeans.
  */

@@ -4,7 +4,7 @@ import org.apache.kafka.server.telemetry.ClientTelemetryExporter;
 import org.apache.kafka.server.telemetry.ClientTelemetryExporterProvider;
 
 /**
- * The interface of Kafka 4.2 and later, which provides the push interval of each client.
+ * Requires Kafka 4.2. Its interface provides the push interval of each client.
  *
  * <p>Earlier versions of Kafka cannot load this class, so other classes do not refer to it.
  */

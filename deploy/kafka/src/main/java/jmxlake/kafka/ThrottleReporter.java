@@ -27,7 +27,7 @@ import org.slf4j.LoggerFactory;
 /**
  * MBeans of the throttle times that clients measure themselves and push to this broker (KIP-714, KIP-13).
  *
- * <p>Kafka calls it in request threads. It does not throw exceptions there and does not log pushes.
+ * <p>Requires Kafka 3.7, which calls it in request threads. It does not throw exceptions there and does not log pushes.
  */
 abstract class ThrottleReporter implements MetricsReporter {
     /** A counter since the broker started. */
