@@ -79,7 +79,7 @@ _PROBE: Final = """
 import re, sys
 from pathlib import Path
 from collector import catalogue
-from collector.sources.prometheus import Prometheus
+from collector.sources.transports import Prometheus
 from collector.settings import Duration
 from collector.errors import SourceError
 from collector.sources.prometheus.exporter import PrometheusSource

@@ -19,7 +19,7 @@ from collector.sources.base.beans import Answers, text_of, value_text
 from collector.sources.base.identity import Expected
 from collector.sources.base.mbean_source import MBeanSource, Session
 from collector.sources.java.jvm import detach, java
-from collector.sources.jmx import Jmx, tls
+from collector.sources.jmx import tls
 from collector.sources.jmx.reader import MBeanReader
 from collector.sources.jmx.rmi_calls import (
     LOOKUP,
@@ -29,6 +29,7 @@ from collector.sources.jmx.rmi_calls import (
     called,
     endpoint_of,
 )
+from collector.sources.transports import Jmx
 
 _IDLE_SECONDS: Final = 100.0
 """Age limit of an unused connection. A JVM closes it after two minutes."""

@@ -14,7 +14,6 @@ from collector.catalogue import Family
 from collector.clock import Clock, SystemClock
 from collector.errors import SourceError, SourceRefusedError, SourceTimeoutError
 from collector.model import Answer, Identity, Notice, Series
-from collector.sources.admin import Admin
 from collector.sources.admin.admin_connection import (
     ONE_TRY,
     AdminConnection,
@@ -26,7 +25,6 @@ from collector.sources.base.calls import Worker
 from collector.sources.base.error_mapping import source_error
 from collector.sources.base.identity import Expected
 from collector.sources.base.readings import answer_of
-from collector.sources.remote_log import RemoteLog
 from collector.sources.remote_log.cluster import Cluster, ClusterReader
 from collector.sources.remote_log.figures import Patience, View
 from collector.sources.remote_log.folder import LocalLog, LogFolders, Wanted
@@ -35,6 +33,7 @@ from collector.sources.remote_log.state import MOST_SEGMENTS, RemoteState
 from collector.sources.remote_log.state_file import StateFile
 from collector.sources.remote_log.timeline import Look, Timeline
 from collector.sources.remote_log.topic import Batch, MetadataTopic
+from collector.sources.transports import Admin, RemoteLog
 from lakehouse.tables import MAX_GAP_INTERVALS
 
 _Result = TypeVar("_Result")
