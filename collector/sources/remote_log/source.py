@@ -28,11 +28,15 @@ from collector.sources.base.readings import answer_of
 from collector.sources.remote_log.cluster import Cluster, ClusterReader
 from collector.sources.remote_log.figures import Patience, View
 from collector.sources.remote_log.folder import LocalLog, LogFolders, Wanted
-from collector.sources.remote_log.records import TOPIC, TieredPartition, partitioner
-from collector.sources.remote_log.state import MOST_SEGMENTS, RemoteState
-from collector.sources.remote_log.state_file import StateFile
+from collector.sources.remote_log.metadata_topic import (
+    TOPIC,
+    Batch,
+    MetadataTopic,
+    TieredPartition,
+    partitioner,
+)
+from collector.sources.remote_log.state import MOST_SEGMENTS, RemoteState, StateFile
 from collector.sources.remote_log.timeline import Look, Timeline
-from collector.sources.remote_log.topic import Batch, MetadataTopic
 from collector.sources.transports import Admin, RemoteLog
 from lakehouse.tables import MAX_GAP_INTERVALS
 

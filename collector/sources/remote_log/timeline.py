@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from collector.model import Moment, Reading, Series
 from collector.sources.remote_log.figures import Patience, View, due, figures, is_foreign, orphans
-from collector.sources.remote_log.records import Record, SegmentEvent, TieredPartition
+from collector.sources.remote_log.metadata_topic import Record, SegmentEvent, TieredPartition
 from collector.sources.remote_log.state import RemoteState
 
 _ORPHANS: Final = ("orphanBytes", "orphanSegments")
