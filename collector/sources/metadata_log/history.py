@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from collector.model import Moment, Notice, Reading, Series
+from collector.sources.base.readings import ExactGauge
 from collector.sources.metadata_log import records
 from collector.sources.metadata_log.records import LogBatch
 
@@ -46,35 +47,6 @@ class _Partition(NamedTuple):
         return self.replicas - len(self.adding)
 
 
-class _MetricValues:
-    """The series of one metric that are 0 or 1, and their reading."""
-
-    def __init__(self, metric: str) -> None:
-        self.metric = metric
-        self.values: dict[Series, float] = {}
-        self._reading: Reading | None = None
-
-    def set(self, topic: str, partition: int, value: bool | None) -> bool:  # noqa: FBT001 - the value itself
-        series = Series(self.metric, topic, partition)
-        new = None if value is None else float(value)
-        if self.values.get(series) == new:
-            return False
-        if new is None:
-            del self.values[series]
-        else:
-            self.values[series] = new
-        self._reading = None
-        return True
-
-    def reading(self) -> Reading:
-        """Return the reading; the same object while it is unchanged."""
-        if self._reading is None:
-            zeros = frozenset(series for series, value in self.values.items() if not value)
-            ones: dict[Series, float | None] = {s: v for s, v in self.values.items() if v}
-            self._reading = Reading(self.metric, "gauge", zeros, ones, exact=True)
-        return self._reading
-
-
 class MetadataState:
     """Applies records, and has the values of one broker's partitions and of offline partitions.
 
@@ -91,7 +63,7 @@ class MetadataState:
 
     def __init__(self, node: int, min_isr: int, metrics: Mapping[str, str]) -> None:
         self._node, self._own_min_isr = node, min_isr
-        self._metrics = {call: _MetricValues(name) for call, name in metrics.items()}
+        self._metrics = {call: ExactGauge(name) for call, name in metrics.items()}
         self._names: dict[str, str] = {}
         self._partitions: dict[str, dict[int, _Partition]] = {}
         self._interned: dict[_Partition, _Partition] = {}

@@ -8,7 +8,8 @@ import heapq
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from collector.model import Moment, Reading, Series
+from collector.model import Moment, Reading
+from collector.sources.base.readings import ExactGauge
 from collector.sources.remote_log.figures import Patience, View, due, figures, is_foreign, orphans
 from collector.sources.remote_log.metadata_topic import Record, SegmentEvent, TieredPartition
 from collector.sources.remote_log.state import RemoteState
@@ -37,37 +38,6 @@ class Look(NamedTuple):
     patience: Patience
 
 
-class _Gauge:
-    """Values of one metric, and their reading."""
-
-    def __init__(self, metric: str) -> None:
-        self.metric = metric
-        self._values: dict[Series, float] = {}
-        self._zeros: frozenset[Series] = frozenset()
-        self._reading: Reading | None = None
-
-    def set(self, topic: str, partition: int, value: float | None) -> bool:
-        """Set or remove a value. Return True if it changed."""
-        series = Series(self.metric, topic, partition)
-        if self._values.get(series) == value:
-            return False
-        self._reading = None
-        if value is None:
-            del self._values[series]
-        else:
-            self._values[series] = value
-        return True
-
-    def reading(self) -> Reading:
-        """Return the reading; the same object while it is unchanged."""
-        if self._reading is None:
-            zeros = frozenset(series for series, value in self._values.items() if not value)
-            self._zeros = self._zeros if self._zeros == zeros else zeros
-            values: dict[Series, float | None] = {s: v for s, v in self._values.items() if v}
-            self._reading = Reading(self.metric, "gauge", self._zeros, values, exact=True)
-        return self._reading
-
-
 class Timeline:
     """Applies records to the state, and yields the moments at which a figure changed.
 
@@ -79,7 +49,7 @@ class Timeline:
 
     def __init__(self, state: RemoteState, metrics: Mapping[str, str], longest_us: int) -> None:
         self._state, self._longest_us = state, longest_us
-        self._gauges = {call: _Gauge(name) for call, name in metrics.items()}
+        self._gauges = {call: ExactGauge(name) for call, name in metrics.items()}
         self._steady: dict[TieredPartition, tuple[int, View]] = {}
         self._orphaned = set[tuple[str, int]]()
         self._look: Look | None = None
