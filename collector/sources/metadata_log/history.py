@@ -187,7 +187,7 @@ class MetadataState:
             self.changed |= metric.set(topic, partition, values.get(call))
 
 
-def committed(batches: Iterable[LogBatch], margin_us: int = MARGIN_US) -> Iterator[LogBatch]:
+def committed(batches: Iterable[LogBatch]) -> Iterator[LogBatch]:
     """Yield the batches that no election can remove: at least the margin before their epoch's end.
 
     Only plausible time between batches counts, because clocks can jump.
@@ -201,7 +201,7 @@ def committed(batches: Iterable[LogBatch], margin_us: int = MARGIN_US) -> Iterat
         if batch.place.epoch != epoch:
             epoch, start_us = batch.place.epoch, passed_us
         held.append((passed_us, batch))
-        while held and passed_us - max(start_us, held[0][0]) >= margin_us:
+        while held and passed_us - max(start_us, held[0][0]) >= MARGIN_US:
             yield held.popleft()[1]
 
 

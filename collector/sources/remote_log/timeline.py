@@ -190,7 +190,9 @@ class Timeline:
 
     def _judge_orphans(self, look: Look) -> bool:
         totals: dict[tuple[str, int], dict[str, float]] = {}
-        for log, partition in orphaned(self._state, look.topic_ids):
+        known, every = look.topic_ids, self._state.partitions()
+        orphaned = [] if known is None else [one for one in every if one[1].topic_id not in known]
+        for log, partition in orphaned:
             remote = self._state.of(log, partition)
             if remote is not None:
                 sums = totals.setdefault(partition[1:], {})
@@ -203,15 +205,6 @@ class Timeline:
                     is_new |= self._gauges[call].set(*place, totals.get(place, {}).get(call))
         self._orphaned = set(totals)
         return is_new
-
-
-def orphaned(
-    state: RemoteState, topic_ids: Collection[str] | None
-) -> list[tuple[int, TieredPartition]]:
-    """Return partitions of topics that no longer exist, with their logs."""
-    if topic_ids is None:
-        return []
-    return [found for found in state.partitions() if found[1].topic_id not in topic_ids]
 
 
 class _Steps:
