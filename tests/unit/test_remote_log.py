@@ -20,7 +20,7 @@ from collector.sources.admin.client import Cluster as AdminCluster, PartitionSta
 from collector.sources.base.identity import Expected
 from collector.sources.remote_log import timeline
 from collector.sources.remote_log.figures import CopyRule, Patience, View, copy_rule, figures
-from collector.sources.remote_log.folder import LocalLog, LocalSegment, LogFolders, Wanted
+from collector.sources.remote_log.local_segments import LocalLog, LocalSegment, LogFolders, Wanted
 from collector.sources.remote_log.metadata_topic import (
     TOPIC,
     Batch,

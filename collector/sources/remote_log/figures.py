@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from collector.sources.remote_log.folder import LocalLog, LocalSegment
+from collector.sources.remote_log.local_segments import LocalLog, LocalSegment
 from collector.sources.remote_log.state import PartitionSegments, Segment
 
 

@@ -27,7 +27,7 @@ from collector.sources.base.identity import Expected
 from collector.sources.base.readings import answer_of
 from collector.sources.remote_log.cluster import Cluster, ClusterReader
 from collector.sources.remote_log.figures import Patience, View
-from collector.sources.remote_log.folder import LocalLog, LogFolders, Wanted
+from collector.sources.remote_log.local_segments import LocalLog, LogFolders, Wanted
 from collector.sources.remote_log.metadata_topic import (
     TOPIC,
     Batch,
