@@ -45,6 +45,9 @@ class Timeline:
         state: State of the metadata topic.
         metrics: Names of metrics, by their calls in the catalogue.
         longest_us: Longest time between two reads that is known.
+
+    Attributes:
+        look: The last read whose moments were all taken. None: none yet.
     """
 
     def __init__(self, state: RemoteState, metrics: Mapping[str, str], longest_us: int) -> None:
@@ -52,14 +55,9 @@ class Timeline:
         self._gauges = {call: ExactGauge(name) for call, name in metrics.items()}
         self._steady: dict[TieredPartition, tuple[int, View]] = {}
         self._orphaned = set[tuple[str, int]]()
-        self._look: Look | None = None
+        self.look: Look | None = None
         self._last: tuple[Reading, ...] = ()
         self._rest: Iterator[Moment] | None = None
-
-    @property
-    def look(self) -> Look | None:
-        """The last read whose moments were all taken. None: none yet."""
-        return self._look
 
     @property
     def has_more(self) -> bool:
@@ -102,7 +100,7 @@ class Timeline:
         look: Look,
         reported_us: int,
     ) -> Iterator[Moment]:
-        before = self._look
+        before = self.look
         if before is not None and reported_us == before.at_us <= look.at_us:
             if look.at_us - before.at_us <= self._longest_us:
                 yield from self._between(records, before, look)
@@ -114,7 +112,7 @@ class Timeline:
             self._state.apply(record)  # an applied record has no effect
         self._state.advance(next_offsets)
         self._judge_all(look)
-        self._look, self._rest = look, None
+        self.look, self._rest = look, None
         yield Moment(look.at_us, self._readings())
 
     def _readings(self) -> tuple[Reading, ...]:
