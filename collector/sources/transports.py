@@ -80,7 +80,7 @@ class JvmTransport(Transport, frozen=True):
     slow_timeout = Duration("30s")
 
 
-def check_password(key: str, file: Path | None, variable: str | None) -> None:
+def _check_password(key: str, file: Path | None, variable: str | None) -> None:
     """Check that a password has one place.
 
     Raises:
@@ -128,7 +128,7 @@ class JmxPort(JvmTransport, frozen=True):
     password_env: str | None = None
 
     def check(self, key: str, cluster: str | None) -> None:  # noqa: ARG002, D102
-        check_password(key, self.password_file, self.password_env)
+        _check_password(key, self.password_file, self.password_env)
 
 
 class Jmx(JmxPort, frozen=True):
@@ -209,7 +209,7 @@ class HttpTransport(JvmTransport, frozen=True):
     timeout: Annotated[Duration, TIMEOUT] = Duration("5s")
 
     def check(self, key: str, cluster: str | None) -> None:  # noqa: ARG002, D102
-        check_password(key, self.password_file, self.password_env)
+        _check_password(key, self.password_file, self.password_env)
         check_url(f"{key}.url", self.url)
 
 
