@@ -216,7 +216,7 @@ class HttpTransport(JvmTransport, frozen=True):
 class Jolokia(HttpTransport, frozen=True):
     """A Jolokia agent inside the JVM."""
 
-    opens = "http.jolokia:JolokiaSource"
+    opens = "jolokia:JolokiaSource"
 
 
 class Prometheus(HttpTransport, frozen=True):

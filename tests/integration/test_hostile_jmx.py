@@ -20,8 +20,8 @@ from collector.catalogue import Family, Metric
 from collector.errors import SourceError, SourceTimeoutError
 from collector.settings import Duration
 from collector.sources.base.identity import Expected
-from collector.sources.http.jolokia import JolokiaSource
 from collector.sources.jmx.jmxquery import JmxquerySource
+from collector.sources.jolokia import JolokiaSource
 from collector.sources.transports import Jmxquery, Jolokia
 from demo.jars import jolokia_jar
 from demo.java import java_command

@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
 from collector.errors import SourceError
-from collector.sources.http.endpoint import Reply
+from collector.sources.base.http_endpoint import Reply
 from collector.sources.prometheus.page import Page, Sample
 from tests.hostile_http import HostileHttp
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from collector.errors import SourceDataError, SourceError
 from collector.sources.base.error_mapping import source_error
-from collector.sources.http.endpoint import HttpEndpoint, TooMuchError
+from collector.sources.base.http_endpoint import HttpEndpoint, TooMuchError
 from collector.sources.transports import HttpTransport
 
 _Result = TypeVar("_Result")
