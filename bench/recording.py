@@ -16,7 +16,7 @@ from bench.broker import LoadedBroker
 from collector import catalogue as catalogues
 from collector.agent import plan
 from collector.config import loader as configs
-from collector.sources.metadata_log.history import expand
+from collector.model import expand
 from demo.clients import producer, send
 from demo.launcher import end
 from demo.topics import configure

@@ -3,15 +3,18 @@
 Instants are microseconds since the epoch (UTC).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal, NamedTuple, Protocol, Self
+from itertools import zip_longest
+from typing import Final, Literal, NamedTuple, Protocol, Self
 
 from collector.catalogue import Family, Kind
 from lakehouse.tables import MAX_GAP_INTERVALS
 
 Outcome = Literal["ok", "timeout", "refused", "error", "skipped", "dropped", "clock_step", "down"]
 """Outcome of a scrape. ``down``: the start of the next process proves that none was running."""
+_LONGEST_US: Final = 3_600_000_000
+"""A history without changes becomes one scrape per hour, so that its windows can be closed."""
 
 
 class Series(NamedTuple):
@@ -208,6 +211,38 @@ class Scrape:
     def max_gap_us(self) -> int:
         """Longest time that it covers if no other scrape follows."""
         return round(self.interval_us * MAX_GAP_INTERVALS)
+
+
+def expand(scrape: Scrape) -> Iterator[Scrape]:
+    """Yield the scrape itself, or one scrape per change of the history in its answer.
+
+    A source that reads a log has the exact history. Each change becomes a scrape that was requested
+    and answered at that instant, and an empty history yields no scrape. ``tick_us`` stays the
+    original one, by the agent's clock; changes have the controller's clock.
+    """
+    answer = scrape.answer
+    if answer is None or not any(reading.exact for reading in answer.readings):
+        yield scrape
+        return
+    for moment, after in zip_longest(answer.moments, answer.moments[1:]):
+        yield _at_moment(scrape, moment, answer if after is None else None)
+        if after is not None:
+            hour_us = moment.at_us - moment.at_us % _LONGEST_US + _LONGEST_US
+            for at_us in range(hour_us, after.at_us, _LONGEST_US):
+                yield _at_moment(scrape, moment._replace(at_us=at_us), None)
+
+
+def _at_moment(scrape: Scrape, moment: Moment, whole: Answer | None) -> Scrape:
+    """Return the scrape of one change. The last one has the fields that count once per scrape."""
+    at_us = moment.at_us
+    instant = replace(scrape, asked_us=at_us, answered_us=at_us, exact=True)
+    if moment.readings is None:
+        error = "the log no longer has this part of the history"
+        return replace(instant, outcome="error", answer=None, error=error)
+    if whole is None:
+        return replace(instant, answer=Answer(moment.readings, 0))
+    last = replace(whole, readings=moment.readings, moments=(), more=False)
+    return replace(instant, answer=last)
 
 
 class Source(Protocol):

@@ -1,6 +1,6 @@
 """Settings: the base of all sections of a configuration, and the kinds of values in them.
 
-A source declares its sections with its reader, collector/config declares the others.
+The sections of sources are in collector/sources/transports.py, the others in collector/config.
 """
 
 import os

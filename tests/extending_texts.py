@@ -188,7 +188,7 @@ from collector.settings import TIMEOUT, Duration
 from collector.sources.base.beans import Answers, Question, keys_of
 from collector.sources.base.identity import Expected
 from collector.sources.base.mbean_source import SnapshotSource
-from collector.sources.base.transport import JvmTransport
+from collector.sources.transports import JvmTransport
 
 
 class Dump(JvmTransport, frozen=True):
@@ -372,7 +372,7 @@ ADDITIONS: Final = (
             Line(
                 _REGISTRY,
                 "from collector.sources.dump import Dump\n",
-                "from collector.sources.base.transport import Transport\n",
+                "from collector.settings import RESTART, Section\n",
             ),
             Line(
                 _REGISTRY,

@@ -22,8 +22,8 @@ from collector.errors import SourceError
 from collector.settings import Duration
 from collector.sources.base.identity import Expected
 from collector.sources.java import jvm
-from collector.sources.jmx import Jmx
 from collector.sources.jmx.rmi_source import JmxSource
+from collector.sources.transports import Jmx
 
 TIMEOUT = 3.0
 

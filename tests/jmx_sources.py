@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from collector.settings import Duration
 from collector.sources.base.identity import Expected
-from collector.sources.jmx import Jmx
 from collector.sources.jmx.rmi_source import JmxSource
+from collector.sources.transports import Jmx
 
 if TYPE_CHECKING:
     from demo.node import Node

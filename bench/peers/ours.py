@@ -9,10 +9,9 @@ from collector.clock import SystemClock
 from collector.settings import Duration
 from collector.sources.base.identity import Expected
 from collector.sources.java import jvm
-from collector.sources.jmx import Jmx
 from collector.sources.jmx.rmi_source import JmxSource
-from collector.sources.prometheus import Prometheus
 from collector.sources.prometheus.exporter import PrometheusSource
+from collector.sources.transports import Jmx, Prometheus
 from demo.node import JMX_ROLE
 
 if TYPE_CHECKING:

@@ -16,9 +16,8 @@ from collector.agent.scrape_attempt import skipped
 from collector.clock import Clock, StepDetector
 from collector.config.schema import Limits
 from collector.errors import JmxlakeError, SpoolError
-from collector.model import Event, Series
-from collector.sources.java.crash_reports import Crash
-from collector.sources.metadata_log.history import expand
+from collector.model import Event, Series, expand
+from collector.sources.java.jvm import Crash
 from collector.spool.recorder import Recorder
 from collector.telemetry import logs, memory
 from collector.telemetry.agent_stats import AgentStats, Read

@@ -22,9 +22,8 @@ from collector.model import Source
 from collector.settings import Duration
 from collector.sources.base.hidden_names import HiddenNames, Names
 from collector.sources.base.identity import Expected
-from collector.sources.base.transport import Transport
-from collector.sources.jmx import Attach, Jmx
 from collector.sources.registry import AUTO
+from collector.sources.transports import Attach, Jmx, Transport
 from collector.telemetry.agent_stats import Read
 from lakehouse.tables import MAX_GAP_INTERVALS
 

@@ -34,9 +34,10 @@ from collector.delivery.store import of_lake
 from collector.errors import ConfigError, SourceError
 from collector.model import Notice, Scrape, Series
 from collector.sources.base.identity import Expected
-from collector.sources.prometheus import Prometheus, exporter_rules, history
+from collector.sources.prometheus import exporter_rules, history
 from collector.sources.prometheus.api import PrometheusApi
 from collector.sources.prometheus.history import NO_PAGE, PastSource, Scrapes, Span, scrapes
+from collector.sources.transports import Prometheus
 from collector.spool.recorder import Recorder
 from collector.spool.spool import Spool
 from lakehouse import tables

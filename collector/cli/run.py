@@ -23,7 +23,7 @@ import click
 from collector.cli.command import CONFIG, JSON, fail, guarded, progress
 from collector.cli.format import span
 from collector.errors import JmxlakeError
-from collector.sources.java import crash_reports
+from collector.sources.java import jvm
 from lakehouse.tables import EVENTS, RUNS, SCRAPES
 from lakehouse.tables.error_text import printable
 
@@ -108,7 +108,7 @@ def _run(path: Path, config: Config, windows: int | None, *, as_json: bool, new_
         discovery = Discovery(spool.recall(_FOUND), partial(spool.remember, _FOUND))
         found, delays = discovery.found(config), plan.delays(config, catalogue)
         recorder = Recorder(spool, plan.sources(found), config.window.us, delays, catalogue.hash)
-        plan.start_java(config, crash_reports.option(spool_path))
+        plan.start_java(config, jvm.crash_report_option(spool_path))
         scrapers = plan.scrapers(found, recorder.recorded_until_us)
         if windows is not None:
             dry = DryRun(spool, config.window.us, windows, stop)
@@ -127,11 +127,11 @@ def _run(path: Path, config: Config, windows: int | None, *, as_json: bool, new_
             tasks, recorder, to_lake.deliver_next, interval_us, SystemClock(),
             commit_phase_us=phase, limits=config.limits,
         )  # fmt: skip
-        agent.stats.crashes.inc(len(crash_reports.every(spool_path)))
+        agent.stats.crashes.inc(len(jvm.all_crashes(spool_path)))
         if config.health.port:
             resources.callback(_serve_health(config, agent, spool, recorder).close)
         _handle_signals(stop, reload, spool_path)  # after the JVM has set its own handlers
-        about, crashes = _about(config, catalogue.hash), crash_reports.new(spool_path)
+        about, crashes = _about(config, catalogue.hash), jvm.new_crashes(spool_path)
         agent.run(stop, reload, about, crashes, owners.read if config.admin else None)
         # All data is stored, so a second signal must not look like a crash.
         _on_signals([*_HEEDED, signal.SIGTERM, signal.SIGINT], signal.SIG_IGN)

@@ -22,7 +22,7 @@ from collector.cli.command import CONFIG, guarded
 from collector.config.schema import Config
 from collector.delivery.store import scrubbed
 from collector.errors import JmxlakeError
-from collector.sources.java import crash_reports
+from collector.sources.java import jvm
 from collector.telemetry import logs
 from lakehouse.tables.strict_files import UnreadableFileError, read_text
 
@@ -115,7 +115,7 @@ def _asked(config: Config, name: str) -> str:
 def _beside(spool: Path) -> str:
     files = ((file.name, file.stat()) for file in sorted(spool.parent.glob(f"{spool.name}*")))
     lines = [f"{name} {stat.st_size} B, mode {stat.st_mode & 0o777:o}" for name, stat in files]
-    lines += [f"{report.path.name}: {report.cause}" for report in crash_reports.every(spool)]
+    lines += [f"{report.path.name}: {report.cause}" for report in jvm.all_crashes(spool)]
     return "\n".join(lines)
 
 

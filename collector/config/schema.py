@@ -9,12 +9,9 @@ from typing import Annotated, Self
 import msgspec
 
 from collector.settings import RESTART, TIMEOUT, Duration, SecretFile, Section, Size, within
-from collector.sources.admin import Admin
 from collector.sources.base.hidden_names import Names
-from collector.sources.base.transport import Transport
-from collector.sources.metadata_log import MetadataLog
 from collector.sources.registry import SourceSettings
-from collector.sources.remote_log import RemoteLog
+from collector.sources.transports import Admin, MetadataLog, RemoteLog, Transport
 from lakehouse.tables import DEFAULT_WINDOW_SECONDS
 
 

@@ -17,7 +17,7 @@ import msgspec
 from collector.config.schema import UnityCatalog
 from collector.errors import LakeError, SourceRefusedError
 from collector.settings import Secret
-from collector.sources.http.endpoint import first_bytes
+from collector.sources.base.http_endpoint import first_bytes
 from lakehouse.tables.strict_files import UnreadableFileError, read_certificates
 
 _KEY: Final = "lake.unity_catalog"

@@ -33,7 +33,7 @@ from collector.model import Answer, Identity, Reading, Series
 from collector.sources.base.identity import Expected
 from collector.sources.base.lake_limits import lake_name, within_cap
 from collector.sources.base.readings import Readings, split
-from collector.sources.base.transport import Transport
+from collector.sources.transports import Transport
 
 _CALLS: Final = ("brokers.*.throttle.avg", "brokers.*.throttle.max")
 """Supported calls of a metric, in the order of _Throttle."""

@@ -1,8 +1,6 @@
 """The registry of transports: each way to read a source is a key of ``SourceSettings``.
 
-A transport is one class (collector/sources/base/transport.py) with its settings, their checks, the
-families and roles that it reads, and the source that it opens. Additional transports, such as the
-Admin API, are keys of ``Config``.
+Additional transports, such as the Admin API, are keys of ``Config``.
 """
 
 from pathlib import Path
@@ -12,11 +10,8 @@ import msgspec
 
 from collector.catalogue.entries import Role
 from collector.settings import RESTART, Section
-from collector.sources.base.transport import Transport
-from collector.sources.http import Jolokia
-from collector.sources.jmx import Attach, Jmx, Jmxquery
 from collector.sources.librdkafka import Statistics
-from collector.sources.prometheus import Prometheus
+from collector.sources.transports import Attach, Jmx, Jmxquery, Jolokia, Prometheus, Transport
 from lakehouse.tables.agent_names import source_name
 
 AUTO: Final = "auto"

@@ -23,10 +23,10 @@ from collector.model import Series
 from collector.settings import Duration
 from collector.sources.base.identity import Expected
 from collector.sources.java import jvm
-from collector.sources.jmx import Attach, Jmx
 from collector.sources.jmx.attach import AttachSource
 from collector.sources.jmx.rmi_source import JmxSource
 from collector.sources.librdkafka import Statistics, StatisticsSource
+from collector.sources.transports import Attach, Jmx
 from collector.spool.recorder import Recorder
 from collector.spool.spool import Spool
 from demo.clients import send

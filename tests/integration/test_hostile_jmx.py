@@ -20,10 +20,9 @@ from collector.catalogue import Family, Metric
 from collector.errors import SourceError, SourceTimeoutError
 from collector.settings import Duration
 from collector.sources.base.identity import Expected
-from collector.sources.http import Jolokia
-from collector.sources.http.jolokia import JolokiaSource
-from collector.sources.jmx import Jmxquery
 from collector.sources.jmx.jmxquery import JmxquerySource
+from collector.sources.jolokia import JolokiaSource
+from collector.sources.transports import Jmxquery, Jolokia
 from demo.jars import jolokia_jar
 from demo.java import java_command
 from demo.launcher import Launcher, kill, last_lines

@@ -16,8 +16,8 @@ from collector import catalogue
 from collector.errors import ConfigError, SourceError, SourceRefusedError
 from collector.settings import Duration
 from collector.sources.base.identity import Expected
-from collector.sources.http import Jolokia
-from collector.sources.http.jolokia import JolokiaSource
+from collector.sources.jolokia import JolokiaSource
+from collector.sources.transports import Jolokia
 from demo.cluster import Cluster
 from demo.jars import jolokia_jar
 from demo.ports import free_ports

@@ -20,15 +20,14 @@ from collector.errors import IdentityError, SourceError, SourceRefusedError, Sou
 from collector.model import Series
 from collector.settings import Duration
 from collector.sources.base.identity import Expected
-from collector.sources.http import Jolokia
-from collector.sources.http.jolokia import JolokiaSource
 from collector.sources.java import jvm
-from collector.sources.jmx import Attach, Jmx, Jmxquery
 from collector.sources.jmx.attach import AttachSource
 from collector.sources.jmx.jmxquery import JmxquerySource
 from collector.sources.jmx.rmi_source import JmxSource
-from collector.sources.prometheus import Prometheus, exporter_rules
+from collector.sources.jolokia import JolokiaSource
+from collector.sources.prometheus import exporter_rules
 from collector.sources.prometheus.exporter import PrometheusSource
+from collector.sources.transports import Attach, Jmx, Jmxquery, Jolokia, Prometheus
 from demo.cluster import Cluster
 from demo.jars import KAFKA, exporter_jars
 from demo.java_admin import Quota, set_quotas

@@ -22,9 +22,9 @@ from collector.sources.admin.admin_connection import connect
 from collector.sources.admin.source import AdminSource
 from collector.sources.base.identity import Expected
 from collector.sources.java import jvm
-from collector.sources.jmx import Attach, Jmx
 from collector.sources.jmx.attach import AttachSource, find_pid
 from collector.sources.jmx.rmi_source import JmxSource
+from collector.sources.transports import Attach, Jmx
 from demo.cluster import Cluster
 from demo.java import java_command
 from demo.java_admin import Quota, set_quotas

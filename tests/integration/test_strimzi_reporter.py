@@ -17,8 +17,8 @@ from collector.errors import SourceError
 from collector.settings import Duration
 from collector.sources.base.identity import Expected
 from collector.sources.java import jvm
-from collector.sources.prometheus import Prometheus
 from collector.sources.prometheus.exporter import PrometheusSource
+from collector.sources.transports import Prometheus
 from demo.clients import fill
 from demo.cluster import Cluster
 from demo.jars import KAFKA, strimzi_reporter_jars

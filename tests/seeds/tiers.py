@@ -22,11 +22,10 @@ from confluent_kafka import KafkaException, TopicPartition
 from collector import catalogue
 from collector.errors import SourceError
 from collector.settings import Duration
-from collector.sources.admin import Admin
 from collector.sources.base.identity import Expected
 from collector.sources.java import jvm
-from collector.sources.remote_log import RemoteLog
 from collector.sources.remote_log.source import opened
+from collector.sources.transports import Admin, RemoteLog
 from demo.clients import consumer, fill
 from demo.cluster import Cluster
 from demo.jars import KAFKA, kafka_libs

@@ -6,7 +6,7 @@ import os
 import shlex
 from typing import TYPE_CHECKING
 
-from collector.sources.java import crash_reports
+from collector.sources.java import jvm
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,20 +25,20 @@ def test_crash_report_is_new_once_with_cause(tmp_path: Path) -> None:
     (tmp_path / "spool.db.hs_err_4711.log").write_text(REPORT)
     os.utime(tmp_path / "spool.db.hs_err_4711.log", (7, 7))
     (tmp_path / "other.db.hs_err_1.log").write_text(REPORT)
-    (crash,) = crash_reports.new(spool)
+    (crash,) = jvm.new_crashes(spool)
     assert (crash.at_us, crash.cause) == (
         7_000_000,
         "SIGSEGV (0xb) at pc=0x00007f, pid=4711, tid=4712",
     )
-    assert crash_reports.new(spool) == [crash], "not recorded yet"
+    assert jvm.new_crashes(spool) == [crash], "not recorded yet"
     crash.seen()
-    assert crash_reports.new(spool) == []
-    assert len(crash_reports.every(spool)) == 1
+    assert jvm.new_crashes(spool) == []
+    assert len(jvm.all_crashes(spool)) == 1
 
 
 def test_crash_report_without_cause_is_reported(tmp_path: Path) -> None:
     (tmp_path / "spool.db.hs_err_1.log").write_bytes(b"\xff\x00")
-    assert crash_reports.new(tmp_path / "spool.db")[0].cause == "unknown cause"
+    assert jvm.new_crashes(tmp_path / "spool.db")[0].cause == "unknown cause"
 
 
 def test_newest_twenty_crash_reports_are_kept(tmp_path: Path) -> None:
@@ -46,14 +46,14 @@ def test_newest_twenty_crash_reports_are_kept(tmp_path: Path) -> None:
         path = tmp_path / f"spool.db.crash_{number}.log"
         path.write_text(REPORT)
         os.utime(path, (number, number))
-    crash_reports.new(tmp_path / "spool.db")
-    kept = sorted(one.at_us for one in crash_reports.every(tmp_path / "spool.db"))
+    jvm.new_crashes(tmp_path / "spool.db")
+    kept = sorted(one.at_us for one in jvm.all_crashes(tmp_path / "spool.db"))
     assert kept == [number * 1_000_000 for number in range(3, 23)]
 
 
 def test_crash_report_path_may_have_spaces(tmp_path: Path) -> None:
     folder = tmp_path / "a b"
     folder.mkdir()
-    assert shlex.split(crash_reports.option(folder / "spool.db")) == [
+    assert shlex.split(jvm.crash_report_option(folder / "spool.db")) == [
         f"-XX:ErrorFile={folder}/spool.db.hs_err_%p.log"
     ]

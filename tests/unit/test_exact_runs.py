@@ -14,8 +14,7 @@ from collector.config import loader
 from collector.encoding.bronze_rows import SealedRows
 from collector.encoding.encoder import Encoder
 from collector.encoding.family import HOLD_US
-from collector.model import Answer, Identity, Moment, Notice, Reading, Scrape, Series
-from collector.sources.metadata_log.history import expand
+from collector.model import Answer, Identity, Moment, Notice, Reading, Scrape, Series, expand
 from collector.spool import journal
 from collector.spool.recorder import Recorder
 from collector.spool.spool import Spool

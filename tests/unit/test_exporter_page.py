@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
 from collector.errors import SourceError
-from collector.sources.http.endpoint import Reply
+from collector.sources.base.http_endpoint import Reply
 from collector.sources.prometheus.page import Page, Sample
 from tests.hostile_http import HostileHttp
 
@@ -79,7 +79,7 @@ _PROBE: Final = """
 import re, sys
 from pathlib import Path
 from collector import catalogue
-from collector.sources.prometheus import Prometheus
+from collector.sources.transports import Prometheus
 from collector.settings import Duration
 from collector.errors import SourceError
 from collector.sources.prometheus.exporter import PrometheusSource

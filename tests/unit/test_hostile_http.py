@@ -20,8 +20,8 @@ from collector.errors import SourceError, SourceRefusedError, SourceTimeoutError
 from collector.settings import Duration
 from collector.sources.base.calls import _MOST_ABANDONED
 from collector.sources.base.identity import Expected
-from collector.sources.http import Jolokia
-from collector.sources.http.jolokia import JolokiaSource
+from collector.sources.jolokia import JolokiaSource
+from collector.sources.transports import Jolokia
 from lakehouse.tables import OTHER
 from tests.hostile_http import PIECE, HostileHttp, Request, like_a_broker
 from tests.waiting import wait_for
@@ -231,9 +231,9 @@ import re, sys
 from pathlib import Path
 from collector.errors import SourceError
 from collector.settings import Duration
-from collector.sources.http import Jolokia
+from collector.sources.transports import Jolokia
 from collector.sources.base.identity import Expected
-from collector.sources.http.jolokia import JolokiaSource
+from collector.sources.jolokia import JolokiaSource
 from collector.sources.base.calls import _MOST_ABANDONED
 def peak():
     return int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) // 1024

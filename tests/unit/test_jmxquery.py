@@ -18,8 +18,8 @@ from collector.errors import (
 from collector.settings import Duration
 from collector.sources.base.beans import Failed, Question
 from collector.sources.base.identity import STARTED, Expected
-from collector.sources.jmx import Jmxquery
 from collector.sources.jmx.jmxquery import JmxquerySource, parse_answers
+from collector.sources.transports import Jmxquery
 
 if TYPE_CHECKING:
     from pathlib import Path

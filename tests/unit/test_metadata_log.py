@@ -14,7 +14,7 @@ from collector import catalogue
 from collector.errors import IdentityError, SourceError, SourceTimeoutError
 from collector.model import Series
 from collector.sources.base.identity import Expected
-from collector.sources.metadata_log.history import MARGIN_US, committed
+from collector.sources.metadata_log.history import MARGIN_US, MetadataState, committed
 from collector.sources.metadata_log.records import (
     BrokerState,
     LogBatch,
@@ -24,7 +24,6 @@ from collector.sources.metadata_log.records import (
 )
 from collector.sources.metadata_log.segments import Snapshot
 from collector.sources.metadata_log.source import MetadataLogSource
-from collector.sources.metadata_log.state import MetadataState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from collector.model import Notice, Reading, Series
+from collector.sources.metadata_log.history import MetadataState
 from collector.sources.metadata_log.records import (
     BrokerState,
     MinIsrSetting,
@@ -18,7 +19,6 @@ from collector.sources.metadata_log.records import (
     TopicRemoved,
     TransactionMark,
 )
-from collector.sources.metadata_log.state import MetadataState
 
 pytestmark = pytest.mark.slow
 

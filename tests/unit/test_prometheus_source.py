@@ -16,8 +16,8 @@ from collector.errors import ConfigError, IdentityError, SourceError, SourceTime
 from collector.model import Answer, Series
 from collector.settings import Duration
 from collector.sources.base.identity import Expected
-from collector.sources.prometheus import Prometheus
 from collector.sources.prometheus.exporter import PrometheusSource
+from collector.sources.transports import Prometheus
 from tests.hostile_http import HostileHttp, Request
 
 if TYPE_CHECKING:

@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from collector import catalogue
-from collector.sources.admin import Admin
-from collector.sources.metadata_log import MetadataLog
 from collector.sources.registry import TRANSPORTS
-from collector.sources.remote_log import RemoteLog
+from collector.sources.transports import Admin, MetadataLog, RemoteLog
 
 if TYPE_CHECKING:
-    from collector.sources.base.transport import Transport
+    from collector.sources.transports import Transport
 
 ALL = (*TRANSPORTS.values(), Admin, MetadataLog, RemoteLog)
 

@@ -20,9 +20,10 @@ from collector.sources.admin.client import Cluster as AdminCluster, PartitionSta
 from collector.sources.base.identity import Expected
 from collector.sources.remote_log import timeline
 from collector.sources.remote_log.figures import CopyRule, Patience, View, copy_rule, figures
-from collector.sources.remote_log.folder import LocalLog, LocalSegment, LogFolders, Wanted
-from collector.sources.remote_log.records import (
+from collector.sources.remote_log.local_segments import LocalLog, LocalSegment, LogFolders, Wanted
+from collector.sources.remote_log.metadata_topic import (
     TOPIC,
+    Batch,
     Extent,
     Record,
     SegmentEvent,
@@ -31,10 +32,13 @@ from collector.sources.remote_log.records import (
     Unreadable,
 )
 from collector.sources.remote_log.source import Inputs, RemoteLogSource
-from collector.sources.remote_log.state import MetadataPartition, PartitionSegments, RemoteState
-from collector.sources.remote_log.state_file import StateFile
+from collector.sources.remote_log.state import (
+    MetadataPartition,
+    PartitionSegments,
+    RemoteState,
+    StateFile,
+)
 from collector.sources.remote_log.timeline import Look, Timeline
-from collector.sources.remote_log.topic import Batch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

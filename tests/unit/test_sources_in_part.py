@@ -19,8 +19,8 @@ from collector.sources.base.beans import all_asked, keys_of
 from collector.sources.base.identity import Expected
 from collector.sources.base.mbean_source import SnapshotReader
 from collector.sources.jmx.reader import MBeanReader
-from collector.sources.prometheus import Prometheus
 from collector.sources.prometheus.exporter import PrometheusSource
+from collector.sources.transports import Prometheus
 from tests.hostile_http import HostileHttp
 
 if TYPE_CHECKING:

@@ -10,15 +10,7 @@ import jpype
 
 from collector.model import Partition
 from collector.sources.admin import group_answers
-from collector.sources.admin.group_answers import (
-    TOO_OLD,
-    GroupAnswers,
-    Groups,
-    ShareOffsets,
-    get,
-    of_groups,
-    of_share_groups,
-)
+from collector.sources.admin.group_answers import TOO_OLD, GroupAnswers, get, of_share_groups
 from collector.sources.admin.watched_groups import TOPIC_SETTING
 from collector.sources.java.jvm import detach, java
 
@@ -242,7 +234,7 @@ class KafkaAdmin:
             get(result.partitionResult(topic_partition), *absent)  # all failed: raise one error
         return found
 
-    def groups(self) -> Groups:
+    def groups(self) -> group_answers.Groups:
         """Return all groups that commit offsets, and all share groups.
 
         Streams groups (KIP-1071) and share groups are missing if client or cluster are too old.
@@ -257,9 +249,9 @@ class KafkaAdmin:
         options = self._patient("ListConsumerGroupOffsetsOptions")
         result = self._admin.listConsumerGroupOffsets(dict.fromkeys(groups, spec), options)
         futures = {name: result.partitionsToOffsetAndMetadata(name) for name in groups}
-        return of_groups(futures, group_answers.committed)
+        return group_answers.of_groups(futures, group_answers.committed)
 
-    def share_offsets(self, groups: Collection[str]) -> GroupAnswers[ShareOffsets]:
+    def share_offsets(self, groups: Collection[str]) -> GroupAnswers[group_answers.ShareOffsets]:
         """Return the progress of share groups. Empty before Kafka 4.2, whose client has no lag."""
         if not groups or not hasattr(self._admin, "listShareGroupOffsets"):
             return GroupAnswers({}, {})
@@ -275,7 +267,7 @@ class KafkaAdmin:
         options = self._patient("DescribeConsumerGroupsOptions")
         futures = self._admin.describeConsumerGroups(groups, options).describedGroups()
         futures = {name: futures.get(name) for name in groups}
-        return of_groups(futures, group_answers.topics_of)
+        return group_answers.of_groups(futures, group_answers.topics_of)
 
     def quotas(self) -> dict[QuotaEntity, dict[str, float]]:
         """Return the configured quotas of users and clients, by the key of the quota."""

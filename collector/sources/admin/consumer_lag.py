@@ -171,14 +171,8 @@ class LogEnds:
         self._drop_old(positions)
         known = lows.keys() - unknown
         return {
-            TIME_LAG_LOW: {
-                Series(TIME_LAG_LOW, topic, group=group): lows[topic, group]
-                for topic, group in known
-            },
-            TIME_LAG_HIGH: {
-                Series(TIME_LAG_HIGH, topic, group=group): highs[topic, group]
-                for topic, group in known
-            },
+            metric: {Series(metric, topic, group=group): of[topic, group] for topic, group in known}
+            for metric, of in ((TIME_LAG_LOW, lows), (TIME_LAG_HIGH, highs))
         }
 
     def _add(

@@ -8,7 +8,7 @@ from collector.catalogue import Family
 from collector.catalogue.entries import Delays
 from collector.errors import ConfigError, SourceTimeoutError
 from collector.model import Answer, Identity, Notice, Offsets
-from collector.sources.admin import Admin, readings
+from collector.sources.admin import readings
 from collector.sources.admin.admin_connection import ONE_TRY, AdminConnection, connect
 from collector.sources.admin.client import Cluster, KafkaAdmin, Topics
 from collector.sources.admin.offsets import OffsetReader
@@ -17,6 +17,7 @@ from collector.sources.base.calls import Worker
 from collector.sources.base.error_mapping import source_error
 from collector.sources.base.identity import Expected
 from collector.sources.base.readings import Readings, Values, answer_of, split
+from collector.sources.transports import Admin
 
 _Result = TypeVar("_Result")
 

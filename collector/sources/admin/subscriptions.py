@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 
 from collector.errors import IdentityError, JmxlakeError, SourceRefusedError
-from collector.sources.admin import Admin
 from collector.sources.admin.admin_connection import java_admin
 from collector.sources.base.error_mapping import source_error
 from collector.sources.java.jvm import java
+from collector.sources.transports import Admin
 
 NAME: Final = "jmxlake-throttle-time"
 """Name of the subscription that the command sets."""

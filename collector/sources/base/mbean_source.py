@@ -19,15 +19,8 @@ from typing import Any, Final, NamedTuple, TypeVar
 from collector.catalogue import Family, Metric
 from collector.errors import SourceDataError, SourceError
 from collector.model import Answer, Identity, Partition, Series
-from collector.sources.base.beans import (
-    IN_SYNC,
-    Answers,
-    Failed,
-    Question,
-    all_asked,
-    asked_for,
-    series_of,
-)
+from collector.sources.base import beans
+from collector.sources.base.beans import Answers, Question, series_of
 from collector.sources.base.calls import Backoff, Worker
 from collector.sources.base.error_mapping import source_error
 from collector.sources.base.identity import Expected
@@ -134,7 +127,7 @@ class SnapshotReader:
         """
         led = frozenset(
             Partition(series.topic or "", series.partition or 0)
-            for series, count in self._values(IN_SYNC, answers).items()
+            for series, count in self._values(beans.IN_SYNC, answers).items()
             if count is not None and count > 0
         )
         readings = []
@@ -147,7 +140,7 @@ class SnapshotReader:
         self, metric: Metric, answers: Answers, led: frozenset[Partition] | None = None
     ) -> dict[Series, float | None]:
         found: dict[Series, float | None] = {}
-        for question in asked_for(metric):
+        for question in beans.asked_for(metric):
             pattern, values = question.pattern, answers.get(question, {})
             before = self._series.get((metric.name, pattern), {})
             names = self._series[metric.name, pattern] = {
@@ -163,7 +156,7 @@ class SnapshotReader:
         return found
 
     def _number(self, value: object, name: str, metric: Metric) -> float | None:
-        if isinstance(value, Failed):
+        if isinstance(value, beans.Failed):
             raise SourceError(
                 f"{self._where}: {name:.200} {metric.attribute_name} failed in the broker: {value}"
             )
@@ -197,7 +190,7 @@ class SnapshotSource(MBeanSource):
         return Session(identity, partial(self._read, identity, reader))
 
     def _read(self, identity: Identity, reader: SnapshotReader, family: Family) -> Answer:
-        answers = self._fetch((*self._expected.questions, *all_asked(family)))
+        answers = self._fetch((*self._expected.questions, *beans.all_asked(family)))
         if self._expected.identity(self._where, answers) != identity:
             raise SourceError(
                 f"{self._where}: another JVM responds than before, such as after a restart; the"

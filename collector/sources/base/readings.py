@@ -90,6 +90,36 @@ class Readings:
         return Reading(metric.name, metric.kind, self._zeros[metric.name], values, flags)
 
 
+class ExactGauge:
+    """Values of one metric by partition, which are exact from an instant on, and their reading."""
+
+    def __init__(self, metric: str) -> None:
+        self._metric = metric
+        self._values: dict[Series, float] = {}
+        self._zeros: frozenset[Series] = frozenset()
+        self._reading: Reading | None = None
+
+    def set(self, topic: str, partition: int, value: float | None) -> bool:
+        """Set or remove a value. Return True if it changed."""
+        series = Series(self._metric, topic, partition)
+        if self._values.get(series) == value:
+            return False
+        self._reading = None
+        if value is None:
+            del self._values[series]
+        else:
+            self._values[series] = float(value)
+        return True
+
+    def reading(self) -> Reading:
+        """Return the reading; the same object while it is unchanged."""
+        if self._reading is None:
+            zeros, values = split(self._values)
+            self._zeros = self._zeros if self._zeros == zeros else zeros
+            self._reading = Reading(self._metric, "gauge", self._zeros, values, exact=True)
+        return self._reading
+
+
 def answer_of(readings: tuple[Reading, ...], cap: int, **more: Any) -> Answer:
     """Return an answer with these readings, within the series limit of their family."""
     count = sum(len(reading.zeros) + len(reading.values) for reading in readings)

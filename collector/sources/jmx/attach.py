@@ -19,9 +19,9 @@ from typing import Any, Final, NamedTuple
 from collector.errors import SourceRefusedError
 from collector.sources.base.identity import Expected
 from collector.sources.java.jvm import java
-from collector.sources.jmx import Attach
 from collector.sources.jmx.rmi_calls import NEW_CLIENT, called, stub_of
 from collector.sources.jmx.rmi_source import RmiSource
+from collector.sources.transports import Attach
 
 _PROC: Final = Path("/proc")
 _MOST_LISTED: Final = 10

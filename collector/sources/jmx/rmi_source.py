@@ -19,16 +19,10 @@ from collector.sources.base.beans import Answers, text_of, value_text
 from collector.sources.base.identity import Expected
 from collector.sources.base.mbean_source import MBeanSource, Session
 from collector.sources.java.jvm import detach, java
-from collector.sources.jmx import Jmx, tls
+from collector.sources.jmx import rmi_calls, tls
 from collector.sources.jmx.reader import MBeanReader
-from collector.sources.jmx.rmi_calls import (
-    LOOKUP,
-    NEW_CLIENT,
-    Endpoint,
-    MBeanServer,
-    called,
-    endpoint_of,
-)
+from collector.sources.jmx.rmi_calls import Endpoint, MBeanServer, called
+from collector.sources.transports import Jmx
 
 _IDLE_SECONDS: Final = 100.0
 """Age limit of an unused connection. A JVM closes it after two minutes."""
@@ -99,13 +93,13 @@ class JmxSource(RmiSource):
             at += (java("javax.rmi.ssl.SslRMIClientSocketFactory")(),)
         registry = java("java.rmi.registry.LocateRegistry").getRegistry(*at)
         text = java("java.lang.String")
-        stub = called(registry, LOOKUP, text("jmxrmi"), check=self._check_server)
+        stub = called(registry, rmi_calls.LOOKUP, text("jmxrmi"), check=self._check_server)
         login = None
         user = self._jmx.user
         if user is not None:
             secret = Secret(self._jmx.password_file, self._jmx.password_env)
             login = jpype.JArray(text)([user, secret.read(self._where, user)])
-        return called(stub, NEW_CLIENT, login, check=self._check_connection)
+        return called(stub, rmi_calls.NEW_CLIENT, login, check=self._check_connection)
 
     def _check_server(self, stub: Any) -> None:
         """Check the JMX server that the registry names, and keep its address.
@@ -113,7 +107,7 @@ class JmxSource(RmiSource):
         While the broker is down, any process can be the registry. So with a password, the server
         must be on the configured host or use TLS with a trust store.
         """
-        found = endpoint_of(stub, self._where)
+        found = rmi_calls.endpoint_of(stub, self._where)
         ours = self._jmx.tls is not None and self._jmx.tls.trust_store is not None
         guarded = self._jmx.user is None or (found.tls and ours)
         if not guarded and not is_same_host(found.host, self._jmx.host):
@@ -127,7 +121,7 @@ class JmxSource(RmiSource):
 
     def _check_connection(self, stub: Any) -> None:
         """Check that a login names the host of the registry or the configured host."""
-        host = endpoint_of(stub, self._where).host
+        host = rmi_calls.endpoint_of(stub, self._where).host
         if not any(is_same_host(host, known) for known in (self._server.host, self._jmx.host)):
             raise IdentityError(
                 f"{self._where}: the login names another host, {_shown(host)}; set"

@@ -19,7 +19,7 @@ import jpype
 from collector.errors import ConfigError, SourceRefusedError
 from collector.settings import Secret
 from collector.sources.java.jvm import java
-from collector.sources.jmx import Tls
+from collector.sources.transports import Tls
 from lakehouse.tables.strict_files import CERTIFICATE_BYTES, UnreadableFileError, read_bytes
 
 _WHERE: Final = "source.jmx.tls"

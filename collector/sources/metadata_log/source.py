@@ -14,11 +14,10 @@ from collector.errors import SourceError, SourceTimeoutError
 from collector.model import Answer, Identity, Notice, Series
 from collector.sources.base.identity import Expected
 from collector.sources.base.readings import answer_of
-from collector.sources.metadata_log import MetadataLog
-from collector.sources.metadata_log.history import History, committed
+from collector.sources.metadata_log.history import History, MetadataState, committed
 from collector.sources.metadata_log.records import LogBatch, Place
 from collector.sources.metadata_log.segments import MetadataFolder, Snapshot
-from collector.sources.metadata_log.state import MetadataState
+from collector.sources.transports import MetadataLog
 
 _SILENCE_SECONDS: Final = 30.0
 

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from collector.errors import SourceDataError, SourceError
 from collector.sources.base.error_mapping import source_error
-from collector.sources.http import Endpoint
-from collector.sources.http.endpoint import HttpEndpoint, TooMuchError
+from collector.sources.base.http_endpoint import HttpEndpoint, TooMuchError
+from collector.sources.transports import HttpTransport
 
 _Result = TypeVar("_Result")
 Labels = dict[str, str]
@@ -69,7 +69,7 @@ class PrometheusApi(HttpEndpoint):
 
     max_bytes: ClassVar[int] = 8 << 20  # half a million values, some 130 bytes each
 
-    def __init__(self, section: Endpoint, tenant: str | None = None) -> None:
+    def __init__(self, section: HttpTransport, tenant: str | None = None) -> None:
         url = f"{section.url.rstrip('/')}/api/v1/"
         super().__init__("Prometheus", replace(section, url=url), "URL")
         self._headers = {} if tenant is None else {"X-Scope-OrgID": tenant}

@@ -17,13 +17,14 @@ from collector.catalogue import Family, Metric
 from collector.errors import IdentityError, SourceDataError, SourceError
 from collector.model import Answer, Identity
 from collector.sources.base.beans import IN_SYNC, Answers, Question, asked_for
+from collector.sources.base.http_endpoint import HttpEndpoint
 from collector.sources.base.identity import STARTED, Expected
 from collector.sources.base.mbean_source import SnapshotReader, SnapshotSource
-from collector.sources.http.endpoint import HttpEndpoint
-from collector.sources.prometheus import Prometheus, exporter_rules
+from collector.sources.prometheus import exporter_rules
 from collector.sources.prometheus.exporter_rules import Rules
 from collector.sources.prometheus.page import Page, Sample, other_page
 from collector.sources.prometheus.sample_names import Reporter, Shown
+from collector.sources.transports import Prometheus
 
 # Families that start together share a page, as over RMI, for as long as the request took, within
 # these limits.

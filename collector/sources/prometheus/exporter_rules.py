@@ -28,15 +28,9 @@ import msgspec
 from collector import catalogue
 from collector.errors import ConfigError
 from collector.sources.base.beans import Question, asked_for
+from collector.sources.prometheus import sample_names
 from collector.sources.prometheus.java_patterns import compiled
-from collector.sources.prometheus.sample_names import (
-    RESERVED,
-    Pairs,
-    Shown,
-    all_of,
-    choices,
-    key_values,
-)
+from collector.sources.prometheus.sample_names import Pairs, Shown
 from lakehouse.tables import strict_yaml
 from lakehouse.tables.strict_files import UnreadableFileError, read_text
 
@@ -137,19 +131,19 @@ class Rules(msgspec.Struct, frozen=True, rename="camel", dict=True):
             question: Question.
             further: Keys that MBeans can have if the pattern ends in ``,*``.
         """
-        domain, keys = key_values(question.pattern)
+        domain, keys = sample_names.key_values(question.pattern)
         if "*" in domain or "?" in domain:
             return None
-        chosen = choices(keys, tuple(further))
-        return all_of(self._shown(domain, one, question.attribute) for one in chosen)
+        chosen = sample_names.choices(keys, tuple(further))
+        return sample_names.all_of(self._shown(domain, one, question.attribute) for one in chosen)
 
     def depends_on(self, question: Question, further: Iterable[str] = ()) -> str | None:
         """Return a name, such as ``topic=jmx.lake``, that the rules treat differently.
 
         Names that ``excludeObjectNames`` excludes do not count, because that is intended.
         """
-        domain, keys = key_values(question.pattern)
-        for pairs in choices(keys, tuple(further)):
+        domain, keys = sample_names.key_values(question.pattern)
+        for pairs in sample_names.choices(keys, tuple(further)):
             placeholders = _placeholders(pairs)
             usual = self._sample_of(domain, _bean(pairs, placeholders), question.attribute)
             for key, own in placeholders.items():
@@ -211,7 +205,7 @@ class Rules(msgspec.Struct, frozen=True, rename="camel", dict=True):
         return name.lower() if self.lowercase_output_name else name, named
 
     def _names(self, name: str, rule: _Rule) -> frozenset[str]:
-        base = RESERVED.sub("", name)
+        base = sample_names.RESERVED.sub("", name)
         if rule.type == "COUNTER" or (
             self.infer_counter_type_from_name and name.endswith("_total")
         ):
@@ -286,7 +280,7 @@ def _renamed(
 
 def _fits(domain: str, bean: _Keys, pattern: str) -> bool:
     """Return True if an MBean matches an object name pattern."""
-    wanted, pairs = key_values(pattern)
+    wanted, pairs = sample_names.key_values(pattern)
     keys = dict(pairs)
     is_open = keys.pop("*", None) is not None
     return (

@@ -18,11 +18,11 @@ from collector.errors import ConfigError, SourceDataError, SourceError
 from collector.model import Answer, Identity
 from collector.sources.base.beans import all_asked, keys_of
 from collector.sources.base.identity import Expected
-from collector.sources.prometheus import Prometheus
 from collector.sources.prometheus.api import Kept, Labels, PrometheusApi
 from collector.sources.prometheus.exporter import APP_INFO, OWN, PrometheusSource, misfit
 from collector.sources.prometheus.exporter_rules import Rules
 from collector.sources.prometheus.page import Sample
+from collector.sources.transports import Prometheus
 
 _EXPORTED: Final = "exported_"  # Prometheus adds it to a label that the target also has
 _DOWNSAMPLED: Final = "check whether its blocks are downsampled"

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from typing import Final, NamedTuple
 
 from collector.errors import SourceError
-from collector.sources.http.endpoint import Reply
+from collector.sources.base.http_endpoint import Reply
 
 _MOST_LINES: Final = 2_000_000  # 64 MiB of a broker's lines are a third of it
 _LONGEST_LINE: Final = 1 << 18  # bytes; the longest names of a lake have 32 KiB, escaped 64 KiB

@@ -7,7 +7,7 @@ from collector.model import Partition
 from collector.sources.admin import readings
 from collector.sources.admin.client import KafkaAdmin, Topics
 from collector.sources.remote_log.figures import CopyRule, copy_rule
-from collector.sources.remote_log.records import TOPIC, TieredPartition
+from collector.sources.remote_log.metadata_topic import TOPIC, TieredPartition
 
 _INTERVAL: Final = "remote.log.manager.task.interval.ms"
 _USUAL_INTERVAL: Final = "30000"

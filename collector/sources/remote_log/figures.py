@@ -1,12 +1,10 @@
 """Figures of one partition at one instant: pure functions of its remote and local segments."""
 
 from collections.abc import Iterator, Mapping
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-from collector.sources.remote_log.folder import LocalLog, LocalSegment
+from collector.sources.remote_log.local_segments import LocalLog, LocalSegment
 from collector.sources.remote_log.state import PartitionSegments, Segment
-
-_UNLIMITED: Final = -1
 
 
 class CopyRule(NamedTuple):

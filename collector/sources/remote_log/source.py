@@ -14,7 +14,6 @@ from collector.catalogue import Family
 from collector.clock import Clock, SystemClock
 from collector.errors import SourceError, SourceRefusedError, SourceTimeoutError
 from collector.model import Answer, Identity, Notice, Series
-from collector.sources.admin import Admin
 from collector.sources.admin.admin_connection import (
     ONE_TRY,
     AdminConnection,
@@ -26,15 +25,19 @@ from collector.sources.base.calls import Worker
 from collector.sources.base.error_mapping import source_error
 from collector.sources.base.identity import Expected
 from collector.sources.base.readings import answer_of
-from collector.sources.remote_log import RemoteLog
 from collector.sources.remote_log.cluster import Cluster, ClusterReader
 from collector.sources.remote_log.figures import Patience, View
-from collector.sources.remote_log.folder import LocalLog, LogFolders, Wanted
-from collector.sources.remote_log.records import TOPIC, TieredPartition, partitioner
-from collector.sources.remote_log.state import MOST_SEGMENTS, RemoteState
-from collector.sources.remote_log.state_file import StateFile
+from collector.sources.remote_log.local_segments import LocalLog, LogFolders, Wanted
+from collector.sources.remote_log.metadata_topic import (
+    TOPIC,
+    Batch,
+    MetadataTopic,
+    TieredPartition,
+    partitioner,
+)
+from collector.sources.remote_log.state import MOST_SEGMENTS, RemoteState, StateFile
 from collector.sources.remote_log.timeline import Look, Timeline
-from collector.sources.remote_log.topic import Batch, MetadataTopic
+from collector.sources.transports import Admin, RemoteLog
 from lakehouse.tables import MAX_GAP_INTERVALS
 
 _Result = TypeVar("_Result")
@@ -131,7 +134,7 @@ class RemoteLogSource:
         self._state.keep(range(cluster.logs) if everything else frozenset(logs.values()))
         batch = self._records()
         reported_us = self._recorded_until()
-        at_us = max(batch.at_us, reported_us + 1, self._at_us() + 1)
+        at_us = max(batch.at_us, reported_us + 1, self._at_us + 1)
         look = Look(
             at_us, self._views(cluster, logs, at_us), logs, cluster.topic_ids,
             Patience(self._node, _MISSED_INTERVALS * cluster.interval_us),
@@ -156,9 +159,14 @@ class RemoteLogSource:
         self._identity = None
         self._connection.leave(self)
 
+    @property
+    def _look(self) -> Look | None:
+        """The last read, if there is one."""
+        return self._timeline.look if self._timeline else None
+
+    @property
     def _at_us(self) -> int:
-        look = self._timeline.look if self._timeline else None
-        return look.at_us if look else 0
+        return self._look.at_us if self._look else 0
 
     def _followed(self, cluster: Cluster, family: Family) -> Timeline:
         """Return the timeline. The first read and another metadata topic start a new timeline."""
@@ -194,7 +202,7 @@ class RemoteLogSource:
             if self._state.count > MOST_SEGMENTS:
                 why = f"{TOPIC} has more than {MOST_SEGMENTS:,} segments for this agent"
                 raise SourceError(f"{self._connection.where}: {why}; remove section remote_log")
-            if self._at_us() or all(log.is_read for log in self._state.logs.values()):
+            if self._at_us or all(log.is_read for log in self._state.logs.values()):
                 return batch
             for record in batch.records:
                 self._state.apply(record)
@@ -234,7 +242,7 @@ class RemoteLogSource:
     def _views(
         self, cluster: Cluster, logs: Mapping[TieredPartition, int], at_us: int
     ) -> dict[TieredPartition, View]:
-        before = self._timeline.look.views if self._timeline and self._timeline.look else {}
+        before = self._look.views if self._look else {}
         wanted = {}
         for partition, start in cluster.starts.items():
             known = self._state.of(logs[partition], partition)
@@ -247,7 +255,7 @@ class RemoteLogSource:
         why = self._folders.problem(cluster.id, str(self._node)) if wanted else ""
         if not why:
             local, why = self._folders.read(wanted)
-        self._folder_problem, since_us = why, self._at_us()
+        self._folder_problem, since_us = why, self._at_us
         return {
             partition: View(
                 start,
@@ -274,8 +282,7 @@ class RemoteLogSource:
     def _save(self, *, now: bool = False) -> None:
         is_due = now or self._clock.steady_us() - self._saved_us >= _SAVE_US
         if is_due and self._identity is not None and self._topic_id and self._recorded_until():
-            look = self._timeline.look if self._timeline else None
-            self._state.forget_empty(look.views if look else ())
+            self._state.forget_empty(self._look.views if self._look else ())
             at = self._identity.cluster, self._topic_id
             self._file_problem = self._file.save(*at, self._state.logs)
             self._saved_us = self._clock.steady_us()

@@ -1,15 +1,17 @@
-"""Remote segments of partitions according to ``__remote_log_metadata``, without input or output.
+"""State of the metadata topic: the remote segments of partitions, and the file that stores it.
 
 A segment is copying, copied, deleting or deleted. A failed copy goes from copying to deleting. The
 copy of a failed broker stays in the topic as copying, and another copy follows.
 """
 
+import zlib
 from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
 from typing import Final
 
 import msgspec
 
-from collector.sources.remote_log.records import (
+from collector.sources.remote_log.metadata_topic import (
     Record,
     SegmentEvent,
     State,
@@ -19,6 +21,7 @@ from collector.sources.remote_log.records import (
 
 MOST_SEGMENTS: Final = 1_000_000
 """Limit of segments in memory, about 300 bytes each."""
+_FORMAT: Final = 1  # of the file
 
 _REMEMBERED: Final = 64  # two leaders can delete the same segment, and both record its end
 
@@ -191,3 +194,52 @@ class RemoteState:
         return sum(
             len(one.segments) for log in self.logs.values() for one in log.partitions.values()
         )
+
+
+class _Stored(msgspec.Struct):
+    version: int
+    cluster: str
+    topic_id: str
+    logs: dict[int, MetadataPartition]
+
+
+class StateFile:
+    """File with the state, so that a start does not read the topic again.
+
+    A damaged file, or a file of another topic, counts as missing.
+
+    Args:
+        path: The file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def load(self, cluster: str, topic_id: str) -> dict[int, MetadataPartition]:
+        """Return the partitions of the metadata topic. Empty: none are stored."""
+        try:
+            content = self._path.read_bytes()
+            if int.from_bytes(content[:4], "big") != zlib.crc32(content[4:]):
+                return {}
+            stored = msgspec.msgpack.decode(content[4:], type=_Stored)
+        except (OSError, msgspec.MsgspecError, RecursionError):
+            return {}  # it costs a read of the topic
+        same = (stored.version, stored.cluster, stored.topic_id) == (_FORMAT, cluster, topic_id)
+        return stored.logs if same else {}
+
+    def save(self, cluster: str, topic_id: str, logs: Mapping[int, MetadataPartition]) -> str:
+        """Replace the file. Return why that failed; empty: it did not.
+
+        Partitions with unknown content are left out, so that the next start reads them again.
+        """
+        kept = {number: log for number, log in logs.items() if not log.unknown}
+        content = msgspec.msgpack.encode(_Stored(_FORMAT, cluster, topic_id, kept))
+        partial = self._path.with_name(f"{self._path.name}.new")
+        try:
+            partial.touch(0o600)
+            partial.write_bytes(zlib.crc32(content).to_bytes(4, "big") + content)
+            partial.replace(self._path)
+        except OSError as error:
+            why = f"cannot write {self._path} ({error.strerror})"
+            return f"{why}; free disk space or correct the permission"
+        return ""

@@ -8,9 +8,10 @@ import heapq
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from collector.model import Moment, Reading, Series
+from collector.model import Moment, Reading
+from collector.sources.base.readings import ExactGauge
 from collector.sources.remote_log.figures import Patience, View, due, figures, is_foreign, orphans
-from collector.sources.remote_log.records import Record, SegmentEvent, TieredPartition
+from collector.sources.remote_log.metadata_topic import Record, SegmentEvent, TieredPartition
 from collector.sources.remote_log.state import RemoteState
 
 _ORPHANS: Final = ("orphanBytes", "orphanSegments")
@@ -37,37 +38,6 @@ class Look(NamedTuple):
     patience: Patience
 
 
-class _Gauge:
-    """Values of one metric, and their reading."""
-
-    def __init__(self, metric: str) -> None:
-        self.metric = metric
-        self._values: dict[Series, float] = {}
-        self._zeros: frozenset[Series] = frozenset()
-        self._reading: Reading | None = None
-
-    def set(self, topic: str, partition: int, value: float | None) -> bool:
-        """Set or remove a value. Return True if it changed."""
-        series = Series(self.metric, topic, partition)
-        if self._values.get(series) == value:
-            return False
-        self._reading = None
-        if value is None:
-            del self._values[series]
-        else:
-            self._values[series] = value
-        return True
-
-    def reading(self) -> Reading:
-        """Return the reading; the same object while it is unchanged."""
-        if self._reading is None:
-            zeros = frozenset(series for series, value in self._values.items() if not value)
-            self._zeros = self._zeros if self._zeros == zeros else zeros
-            values: dict[Series, float | None] = {s: v for s, v in self._values.items() if v}
-            self._reading = Reading(self.metric, "gauge", self._zeros, values, exact=True)
-        return self._reading
-
-
 class Timeline:
     """Applies records to the state, and yields the moments at which a figure changed.
 
@@ -75,21 +45,19 @@ class Timeline:
         state: State of the metadata topic.
         metrics: Names of metrics, by their calls in the catalogue.
         longest_us: Longest time between two reads that is known.
+
+    Attributes:
+        look: The last read whose moments were all taken. None: none yet.
     """
 
     def __init__(self, state: RemoteState, metrics: Mapping[str, str], longest_us: int) -> None:
         self._state, self._longest_us = state, longest_us
-        self._gauges = {call: _Gauge(name) for call, name in metrics.items()}
+        self._gauges = {call: ExactGauge(name) for call, name in metrics.items()}
         self._steady: dict[TieredPartition, tuple[int, View]] = {}
         self._orphaned = set[tuple[str, int]]()
-        self._look: Look | None = None
+        self.look: Look | None = None
         self._last: tuple[Reading, ...] = ()
         self._rest: Iterator[Moment] | None = None
-
-    @property
-    def look(self) -> Look | None:
-        """The last read whose moments were all taken. None: none yet."""
-        return self._look
 
     @property
     def has_more(self) -> bool:
@@ -132,7 +100,7 @@ class Timeline:
         look: Look,
         reported_us: int,
     ) -> Iterator[Moment]:
-        before = self._look
+        before = self.look
         if before is not None and reported_us == before.at_us <= look.at_us:
             if look.at_us - before.at_us <= self._longest_us:
                 yield from self._between(records, before, look)
@@ -144,7 +112,7 @@ class Timeline:
             self._state.apply(record)  # an applied record has no effect
         self._state.advance(next_offsets)
         self._judge_all(look)
-        self._look, self._rest = look, None
+        self.look, self._rest = look, None
         yield Moment(look.at_us, self._readings())
 
     def _readings(self) -> tuple[Reading, ...]:
@@ -220,7 +188,9 @@ class Timeline:
 
     def _judge_orphans(self, look: Look) -> bool:
         totals: dict[tuple[str, int], dict[str, float]] = {}
-        for log, partition in orphaned(self._state, look.topic_ids):
+        known, every = look.topic_ids, self._state.partitions()
+        orphaned = [] if known is None else [one for one in every if one[1].topic_id not in known]
+        for log, partition in orphaned:
             remote = self._state.of(log, partition)
             if remote is not None:
                 sums = totals.setdefault(partition[1:], {})
@@ -233,15 +203,6 @@ class Timeline:
                     is_new |= self._gauges[call].set(*place, totals.get(place, {}).get(call))
         self._orphaned = set(totals)
         return is_new
-
-
-def orphaned(
-    state: RemoteState, topic_ids: Collection[str] | None
-) -> list[tuple[int, TieredPartition]]:
-    """Return partitions of topics that no longer exist, with their logs."""
-    if topic_ids is None:
-        return []
-    return [found for found in state.partitions() if found[1].topic_id not in topic_ids]
 
 
 class _Steps:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from collector.sources.remote_log.records import TieredPartition
+from collector.sources.remote_log.metadata_topic import TieredPartition
 from lakehouse.tables.strict_files import UnreadableFileError, read_text
 
 _SEGMENT: Final = re.compile(r"(\d{20})\.log")

@@ -13,10 +13,10 @@ import msgspec
 
 from collector.errors import SourceError, SourceRefusedError
 from collector.sources.base.beans import Answers, Failed, Question
+from collector.sources.base.http_endpoint import HttpEndpoint
 from collector.sources.base.identity import Expected
 from collector.sources.base.mbean_source import SnapshotSource, is_pattern
-from collector.sources.http import Jolokia
-from collector.sources.http.endpoint import HttpEndpoint
+from collector.sources.transports import Jolokia
 
 _OPTIONS: Final = {
     "ignoreErrors": "true",  # a failed attribute has an error as its value

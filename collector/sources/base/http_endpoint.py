@@ -18,7 +18,7 @@ from collector.errors import (
     SourceTimeoutError,
 )
 from collector.settings import Secret
-from collector.sources.http import Endpoint
+from collector.sources.transports import HttpTransport
 from lakehouse.tables.strict_files import UnreadableFileError, read_certificates
 
 _MEANINGS: Final = {
@@ -81,7 +81,7 @@ class HttpEndpoint:
     max_bytes: ClassVar[int] = 64 << 20  # enough for the MBeans of 100,000 partitions
 
     def __init__(
-        self, what: str, section: Endpoint, key: str, params: dict[str, str] | None = None
+        self, what: str, section: HttpTransport, key: str, params: dict[str, str] | None = None
     ) -> None:
         self._what, self._section = what, section
         self._url = _parse_url(section.url, key)
