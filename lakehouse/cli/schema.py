@@ -8,19 +8,18 @@ import click
 from lakehouse.cli.reports.weekly import file_type
 from lakehouse.report.owners import OwnersFile
 from lakehouse.report.send.settings import Settings
-from lakehouse.slo import calendar_schema
-from lakehouse.slo.openslo import json_schema as openslo_schema
+from lakehouse.slo import json_schema as slo_schema
 from lakehouse.tables import json_schema
 from lakehouse.tables.json_schema import Schema
 
 _Parts = tuple[Schema, Mapping[str, Schema]]
 
 _FILES: Final[Mapping[str, tuple[str, Callable[[], _Parts]]]] = {
-    "objectives": ("Objectives of jmxlake (OpenSLO v1)", openslo_schema.file),
+    "objectives": ("Objectives of jmxlake (OpenSLO v1)", slo_schema.objectives),
     "weekly": ("Options of jmxlake weekly", lambda: json_schema.of_type(file_type())),
     "owners": ("Owners of topics, clients and groups", lambda: json_schema.of_type(OwnersFile)),
-    "maintenance": ("Planned maintenance", lambda: (calendar_schema.maintenance(), {})),
-    "corrections": ("Corrections of SLO results", lambda: (calendar_schema.corrections(), {})),
+    "maintenance": ("Planned maintenance", lambda: (slo_schema.maintenance(), {})),
+    "corrections": ("Corrections of SLO results", lambda: (slo_schema.corrections(), {})),
     "send": ("Settings of jmxlake send", lambda: json_schema.of_type(Settings)),
 }
 """Title and schema of each file."""

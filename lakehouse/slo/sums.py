@@ -17,7 +17,7 @@ from lakehouse.engines.relation import Relation, is_one_of, select
 from lakehouse.kernel import arrow_types
 from lakehouse.slo import sli_query
 from lakehouse.slo.burn_rate import BadWindow
-from lakehouse.slo.counters.event_counter import EventCounter, lives
+from lakehouse.slo.event_counter import EventCounter, lives
 from lakehouse.slo.report_calendar import Maintenance
 from lakehouse.slo.sla_statement import Counts, Statement, Sums, Times
 from lakehouse.slo.sli_query import BEFORE, PERIOD, Exclusions, Lifetime, Query, SliKey
