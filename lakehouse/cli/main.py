@@ -24,11 +24,11 @@ from lakehouse.tables.command_group import LazyGroup
 
 _COMMANDS: Final = {
     "Report": {
-        "weekly": ("reports.weekly", "Roll up, publish SLO results, report and send a week."),
-        "report": ("reports.report", "Report a week as text, HTML, PDF, JSON or CSV."),
-        "summary": ("reports.report", "Summarize several clusters on one page."),
-        "send": ("reports.weekly", "Send a saved report by mail or to a chat."),
-        "explain": ("reports.report", "Show a week of one topic, client, group or broker."),
+        "weekly": ("weekly", "Roll up, publish SLO results, report and send a week."),
+        "report": ("report", "Report a week as text, HTML, PDF, JSON or CSV."),
+        "summary": ("report", "Summarize several clusters on one page."),
+        "send": ("weekly", "Send a saved report by mail or to a chat."),
+        "explain": ("report", "Show a week of one topic, client, group or broker."),
     },
     "Objectives": {
         "slo": ("slo", "Check and list objectives, and publish SLO results."),
@@ -47,8 +47,8 @@ _COMMANDS: Final = {
         "register": ("views", "Register bronze tables in a catalog."),
     },
     "Setup": {
-        "watched-groups": ("watched_groups", "Choose the groups that agents count, by topic."),
-        "schema": ("schema", "Print the JSON Schema of a YAML file."),
+        "watched-groups": ("setup", "Choose the groups that agents count, by topic."),
+        "schema": ("setup", "Print the JSON Schema of a YAML file."),
         "sample": ("setup", "Write a sample lake of an invented Kafka cluster."),
         "completion": ("setup", "Print a shell completion script."),
         "systemd-unit": ("setup", "Print a systemd unit for maintain, rollup or weekly."),

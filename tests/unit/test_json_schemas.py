@@ -18,7 +18,7 @@ from collector.errors import ConfigError
 from collector.sources.registry import TRANSPORTS
 from docs.tools import schemas
 from lakehouse.cli.main import main
-from lakehouse.cli.reports.weekly import weekly
+from lakehouse.cli.weekly import weekly
 from lakehouse.core.yaml_nodes import worst
 from lakehouse.errors import LakehouseError
 from lakehouse.report import owners

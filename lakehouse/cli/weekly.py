@@ -19,9 +19,9 @@ from msgspec.structs import replace
 from lakehouse.cli import options
 from lakehouse.cli.options import FILE, TEAM, LakeOptions, kept_in, log, named
 from lakehouse.cli.phases import phase
-from lakehouse.cli.reports.report import OPTIONS, ReportOutputs, facts_of
-from lakehouse.cli.reports.statement_options import StatementOptions, count_line
+from lakehouse.cli.report import OPTIONS, ReportOutputs, facts_of
 from lakehouse.cli.rollup import TIDY, WINDOW, outcome_lines, roll_up
+from lakehouse.cli.slo import StatementOptions, count_line
 from lakehouse.errors import ConfigFileError, LakehouseError, SendError
 from lakehouse.report.facts import report_json
 from lakehouse.report.facts.by_owner import of_team
