@@ -25,6 +25,7 @@ _VIEW: Final = re.compile(r"(?ms)^-- VIEW (\w+)\n((?:-- [^\n]*\n)+)(.+?)(?=^-- V
 _ALIAS: Final = re.compile(r"(?:^|, |AS )(\w+)(?=,|$)")
 _CALL: Final = re.compile(r"\b(utc|local|micros|instant)\(([^()]+)\)")
 _STATE: Final = re.compile(r"state_of\[(\w+); ([^\]]+)\]")
+_METRIC: Final = re.compile(r"FILTER \(WHERE metric = ('[^']+')\)")
 _NAME: Final = re.compile(r"\{((?:gold\.)?\w+)\}")
 _WEEK: Final = "CAST(date_trunc('week', local(hour)) AS DATE)"
 _HOURS: Final = f"""\
@@ -189,6 +190,7 @@ def _query(sql: str) -> str:
         share = next(expression for expression, name in shares.items() if name == found[1])
         return _state(share, found[2])
 
+    sql = sql.replace("{metrics_of_columns}", ", ".join(_METRIC.findall(sql)))
     return re.sub(r"(?m) *-- .*$", "", _STATE.sub(state, sql)).strip()
 
 
