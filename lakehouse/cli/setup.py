@@ -147,7 +147,7 @@ def sample(lake: Path, weeks: int, seed: int, until: dt.datetime | None) -> None
     LAKE-maintenance.yaml. Continue with jmxlake weekly LAKE, or any other command.
     """
     # The other commands must work without DuckDB and pyarrow.
-    from lakehouse.sample import bronze, files
+    from lakehouse.sample import writer
     from lakehouse.sample.values import sampled
 
     now = dt.datetime.now(dt.UTC)
@@ -156,12 +156,7 @@ def sample(lake: Path, weeks: int, seed: int, until: dt.datetime | None) -> None
         raise click.UsageError(f"--until {end:%Y-%m-%d} is in the future")
     if end < _EARLIEST:
         raise click.UsageError(f"--until {end:%Y-%m-%d} is before {_EARLIEST:%Y}")
-    beside = files.beside(lake)
-    spans = sampled(end, weeks, seed)
-    bronze.check_free(lake)
-    files.check_free(beside)
-    runs = bronze.write(lake, spans)
-    files.write(beside, [incident for span in spans for incident in span.incidents])
+    runs, beside = writer.write(lake, sampled(end, weeks, seed)), writer.beside(lake)
     log(
         f"{lake}: {runs:,} runs. Continue with: jmxlake weekly {lake} --owners {beside.owners} "
         f"--maintenance {beside.maintenance} --html report.html"

@@ -1,7 +1,7 @@
 """The timeline of a sample: outages, load, scrapes, and spans of a series that scrapes observe.
 
 The spans follow the rules of the agents' encoder. All changes are known in advance here, so the
-cost depends on the changes, not on the samples. A span is as long as its value is held; ``bronze``
+cost depends on the changes, not on the samples. A span is as long as its value is held; ``writer``
 splits it at windows.
 """
 
