@@ -27,14 +27,8 @@ from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import GoldRows, known_metrics, last_week, subjects, window_of
 from lakehouse.errors import MaintenanceFileError, ObjectiveError
 from lakehouse.slo import attainment, burn_rate as slo_rules, levels, report_calendar
-from lakehouse.slo.openslo.objective_files import (
-    OPTIONAL,
-    SHIPPED,
-    FileObject,
-    check_metrics,
-    load,
-    read,
-)
+from lakehouse.slo.openslo import objective_files
+from lakehouse.slo.openslo.objective_files import SHIPPED, FileObject
 from lakehouse.slo.sla_statement import Statement
 from lakehouse.tables.command_group import SectionedGroup
 
@@ -230,13 +224,13 @@ def _checked(
     places: Sequence[Path], root: str | None, options_file: Path | None
 ) -> tuple[list[FileObject], Mapping[str, Known]]:
     """Return the objects of files, checked against the existing metrics, and these metrics."""
-    found = read(list(places) or [SHIPPED])
+    found = objective_files.read(list(places) or [SHIPPED])
     metrics: Mapping[str, Known] = known()
     if root is not None:
         engine = LakeOptions(root, None, None, options_file).engine()
         chosen = (one for item in found for one in item.objectives if one.series)
         metrics = known_metrics(engine, {name for one in chosen for name in one.metrics})
-    check_metrics(found, metrics, where=root or "the shipped catalogue")
+    objective_files.check_metrics(found, metrics, where=root or "the shipped catalogue")
     return found, metrics
 
 
@@ -256,7 +250,7 @@ def init(folder: Path, *, optional: bool) -> None:
 
     Change them there. It does not overwrite existing files.
     """
-    for source in (SHIPPED, OPTIONAL)[: 1 + optional]:
+    for source in (SHIPPED, objective_files.OPTIONAL)[: 1 + optional]:
         for file in sorted(source.glob("*.yaml")):
             target = folder / file.name
             if target.exists():
@@ -275,7 +269,8 @@ def list_(folder: Path | None, labels: Sequence[tuple[str, str]], *, as_json: bo
 
     The default of FOLDER is the shipped objectives.
     """
-    wanted = [objective for objective in load(folder or SHIPPED) if objective.has(dict(labels))]
+    found = objective_files.load(folder or SHIPPED)
+    wanted = [objective for objective in found if objective.has(dict(labels))]
     if as_json:
         output = [_objective_json(objective) for objective in wanted]
         click.echo(json.dumps(output, indent=1, ensure_ascii=False))

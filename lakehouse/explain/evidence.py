@@ -320,7 +320,7 @@ class Gap(NamedTuple):
         return common and self._replace(start=common[0], end=common[1])
 
 
-def gaps(
+def gaps_of(
     lives: Mapping[str, Span], attempts: Iterable[Attempt], otherwise_read: Collection[str] = ()
 ) -> list[Gap]:
     """Return all time in which sources were expected to be read and were not, oldest first.
@@ -361,7 +361,9 @@ def _by_outcome(source: str, family: str, span: Span, failed: Sequence[Attempt])
     return parts + [Gap(source, family, *rest) for rest in without(span, explained)]
 
 
-def unknown(life: Span, window_us: int, known: Mapping[int, int]) -> list[tuple[int, int, int]]:
+def unknown_spans(
+    life: Span, window_us: int, known: Mapping[int, int]
+) -> list[tuple[int, int, int]]:
     """Return spans of neighbouring windows with unknown time, each with that time.
 
     Args:

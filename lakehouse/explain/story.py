@@ -11,28 +11,11 @@ from lakehouse.core import metrics, periods
 from lakehouse.core.metrics import WATCHED_OF, Watched
 from lakehouse.core.objective import Objective
 from lakehouse.core.observed_share import FLOOR_PERCENT, peak_high
-from lakehouse.core.periods import (
-    Period,
-    Span,
-    instant,
-    iso,
-    length,
-    overlap,
-    shared,
-    union,
-    week_of,
-)  # fmt: skip
+from lakehouse.core.periods import Period, Span, iso, overlap, shared
 from lakehouse.core.subjects import Subject
 from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import Row, last_week, subjects, window_of
-from lakehouse.explain.evidence import (
-    Evidence,
-    Gap,
-    gaps as gaps_of,
-    gather,
-    intervals,
-    unknown as unknown_of,
-)  # fmt: skip
+from lakehouse.explain.evidence import Evidence, Gap, gaps_of, gather, intervals, unknown_spans
 from lakehouse.explain.subject import NO_EVENTS, Events, facts_of, find, of_subject
 from lakehouse.report import evidence as decisions
 from lakehouse.report.facts import fields
@@ -168,7 +151,7 @@ def _usual_week(engine: Engine, subject: Subject, now_us: int, zone: dt.tzinfo) 
     week = last_week(engine, now_us, zone)
     start, end = week.span
     existed = subject.first_us < end and subject.last_us > start
-    return week if existed else week_of(instant(subject.last_us - 1), zone)
+    return week if existed else periods.week_of(periods.instant(subject.last_us - 1), zone)
 
 
 def watched(kind: str, objectives: Iterable[Objective]) -> tuple[Watched, ...]:
@@ -221,17 +204,18 @@ def _objective(statement: Statement, scope: Scope, evidence: Evidence, gaps: Seq
     objective = statement.objective
     times = evidence.times.get(objective.name, {})
     known = {window: sums.good_us + sums.bad_us for window, sums in times.items()}
-    spans = unknown_of(scope.life, scope.window_us, known) if scope.life else []
+    spans = unknown_spans(scope.life, scope.window_us, known) if scope.life else []
     # The windows are the topic's; the intervals show when a single partition was bad.
     of_topic = statement.subject.partition is None
     bad = [window for window, sums in times.items() if sums.bad_high_us and of_topic]
+    windows = periods.union((at, at + scope.window_us) for at in bad)
     return {
         "objective": objective.name,
         **{key: getattr(objective, key) for key in _OF_OBJECTIVE},
         **statement.figures(),
         "unknown_counts": objective.unknown,
         "interval_verdict": statement.interval_verdict,
-        "bad": [_bad(one, times) for one in union((at, at + scope.window_us) for at in bad)],
+        "bad": [_bad(one, times) for one in windows],
         "unknown": [{**_span((start, end)), "unknown_us": us} for start, end, us in spans],
         "undecided_us": statement.undecided_us,
         "gaps": [_gap(one) for one in _hiding(statement, [one[:2] for one in spans], gaps)],
@@ -397,4 +381,4 @@ def _read(evidence: Evidence, source: str, family: str, life: Span) -> int:
         for one in evidence.attempts
         if (one.source, one.family, one.outcome) == (source, family, "ok")
     )
-    return length(span for span in spans if span)
+    return periods.length(span for span in spans if span)

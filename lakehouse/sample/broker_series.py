@@ -6,19 +6,9 @@ from typing import Final
 
 from lakehouse.core.metrics import COPY_LAG, DELETE_LAG, LEADERLESS, NODE_FENCED, UNDER_MIN_ISR
 from lakehouse.core.periods import HOUR_US
-from lakehouse.sample import cluster
+from lakehouse.sample import cluster, timeline
 from lakehouse.sample.cluster import BROKERS, MINUTE_US, SECOND_US, SOURCES, TOPICS, Subject, Topic
-from lakehouse.sample.timeline import (
-    ABSENT,
-    WINDOW_US,
-    History,
-    Increments,
-    Series,
-    Timeline,
-    Value,
-    added_up,
-    leader,
-)
+from lakehouse.sample.timeline import ABSENT, History, Increments, Series, Timeline, Value, leader
 
 _SLOW_EACH: Final = 3
 """Every so many partitions of a topic have slow followers."""
@@ -43,8 +33,8 @@ def of_partitions(of: Timeline, source: int) -> Iterator[Series]:
             if source in brokers:
                 size = _sizes(of, topic, partition)
                 yield Series(Subject(cluster.LOG_SIZE, topic, partition), size)
-    yield Series(Subject(cluster.UNDER_MIN_ISR_COUNT), added_up(under))
-    yield Series(Subject(cluster.LED), added_up(led))
+    yield Series(Subject(cluster.UNDER_MIN_ISR_COUNT), timeline.added_up(under))
+    yield Series(Subject(cluster.LED), timeline.added_up(led))
 
 
 def _is_leaderless(brokers: tuple[int, ...], fenced: int | None) -> float:
@@ -53,7 +43,7 @@ def _is_leaderless(brokers: tuple[int, ...], fenced: int | None) -> float:
 
 def refused_writes(of: Timeline, source: int) -> Increments:
     """Return the instants of writes refused because too few replicas are in sync."""
-    under = added_up([
+    under = timeline.added_up([
         _under_min_isr(of, source, topic, partition)
         for topic, declared in TOPICS.items() for partition in range(declared.partitions)
     ])  # fmt: skip
@@ -106,7 +96,7 @@ _SEGMENT: Final = 268_435_456.0
 _WAITING: Final = (*range(1, 13), *range(11, -1, -1))
 _COPY_EVERY_US: Final = 30 * MINUTE_US
 _RECORDS_KEPT: Final = 400_000.0  # only on brokers' disks
-_WINDOW_SECONDS: Final = WINDOW_US // SECOND_US
+_WINDOW_SECONDS: Final = timeline.WINDOW_US // SECOND_US
 
 
 def of_topic(of: Timeline, source: int, topic: str, declared: Topic) -> Iterator[Series]:
