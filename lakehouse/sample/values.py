@@ -7,7 +7,7 @@ records. Other series come from ``broker_series``.
 import datetime as dt
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from operator import itemgetter
@@ -90,7 +90,7 @@ def of_group(of: Timeline, source: int, group: str) -> Iterator[Series]:
     declared = cluster.TOPICS[topic]
     for partition in range(declared.partitions):
         yield from _lost(of, source, group, topic, partition)
-    led = declared.led_by(source)
+    led, parts = declared.led_by(source), [*map(declared.brokers, range(declared.partitions))]
     behind = _behind(of, group)
     per_second = declared.rate // 2
     sums: History = [
@@ -105,7 +105,7 @@ def of_group(of: Timeline, source: int, group: str) -> Iterator[Series]:
     for metric, quiet, changes in (
         (GROUP_LAG, 0.0, sums), (low, 0.0, lows), (high, _KEEPS_UP_S, highs)
     ):  # fmt: skip
-        history = _where_led(of, source, declared, quiet, changes)
+        history = _where_led(of, source, parts, quiet, changes if led else [])
         yield Series(Subject(metric, topic, group=group), history)
     for partition in range(declared.partitions):
         yield from _of_headroom(of, source, group, topic, partition)
@@ -165,25 +165,19 @@ def _of_headroom(
         highs.append((at_us, float(_LEFT_S[bisect_left(_LEFT_S, left)]) if in_danger else ABSENT))
     usual: tuple[Value, Value] = None, ABSENT
     for metric, value, changes in zip(cluster.HEADROOM, usual, (lows, highs), strict=True):
-        led = [
-            (at_us, value if leader(brokers, fenced) == source else ABSENT)
-            for at_us, fenced in of.epochs
-        ]
-        yield Series(
-            Subject(metric, topic, partition, group=group), sorted(led + changes, key=itemgetter(0))
-        )
+        history = _where_led(of, source, [brokers], value, changes)
+        yield Series(Subject(metric, topic, partition, group=group), history)
 
 
 def _where_led(
-    of: Timeline, source: int, declared: cluster.Topic, value: float, changes: History
+    of: Timeline, source: int, parts: Sequence[tuple[int, ...]], value: Value, changes: History
 ) -> History:
-    """Return a value and its changes, while the source leads a partition of the topic."""
-    every = [declared.brokers(one) for one in range(declared.partitions)]
-    leads = [
-        (at_us, value if any(leader(one, fenced) == source for one in every) else ABSENT)
+    """Return a value while the source leads a partition of these brokers, and its changes."""
+    leads: History = [
+        (at_us, value if any(leader(one, fenced) == source for one in parts) else ABSENT)
         for at_us, fenced in of.epochs
     ]
-    return sorted([*leads, *(changes if declared.led_by(source) else ())], key=itemgetter(0))
+    return sorted(leads + changes, key=itemgetter(0))
 
 
 def _bucket_end(value: int) -> float:
