@@ -15,8 +15,7 @@ from lakehouse.core.periods import Span, length, overlap, shared, union, without
 from lakehouse.core.subjects import SUBJECT_COLUMNS, Subject
 from lakehouse.engines.gold_reader import Row, is_same
 from lakehouse.engines.relation import is_one_of, text
-from lakehouse.gold import incidents as gold_incidents
-from lakehouse.gold.incidents import Incident
+from lakehouse.gold.incidents import Incident, joined
 from lakehouse.report.facts.events.event_uses import most_at_once
 from lakehouse.report.facts.gold import CHANGE, Gold
 from lakehouse.report.facts.sections.coverage import ANY_FAMILY
@@ -94,7 +93,7 @@ def gather(
     """
     metrics = sorted({metric for one in watched for metric in one.names_in_bronze})
     where = f"{is_one_of('r.metric', metrics)} AND {_of_subject(subject)}"
-    bad = gold_incidents.joined(gold.engine, gold.whole(tables.INCIDENTS), where)
+    bad = joined(gold.engine, gold.whole(tables.INCIDENTS), where)
     until = bad[MOST].start if len(bad) > MOST else None
     attempts = _attempts(gold, subject, watched)
     read = frozenset(row["source"] for row in gold.sums(tables.COVERAGE))

@@ -8,7 +8,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from lakehouse.core import metrics, periods
-from lakehouse.core.metrics import WATCHED_OF, Watched
 from lakehouse.core.objective import Objective
 from lakehouse.core.observed_share import FLOOR_PERCENT, peak_high
 from lakehouse.core.periods import Period, Span, iso, overlap, shared
@@ -66,7 +65,7 @@ class Scope(NamedTuple):
     period: Period
     window_us: int
     now_us: int
-    watched: Sequence[Watched]
+    watched: Sequence[metrics.Watched]
     life: Span | None
     lives: Mapping[str, Span]
     statements: Sequence[Statement]
@@ -154,16 +153,16 @@ def _usual_week(engine: Engine, subject: Subject, now_us: int, zone: dt.tzinfo) 
     return week if existed else periods.week_of(periods.instant(subject.last_us - 1), zone)
 
 
-def watched(kind: str, objectives: Iterable[Objective]) -> tuple[Watched, ...]:
+def watched(kind: str, objectives: Iterable[Objective]) -> tuple[metrics.Watched, ...]:
     """Return the metrics of a story: the usual metrics of a kind, and objectives' at zero."""
-    found = {one.metric: one for one in WATCHED_OF[kind]}
+    found = {one.metric: one for one in metrics.WATCHED_OF[kind]}
     for objective in objectives:
         is_derived = objective.metric in (metrics.UNAVAILABLE, metrics.COVERAGE)
         kinds: set[str] = {objective.level}
         if kinds < _OF_PARTITIONS and metrics.is_of_partitions(objective.metric):
             kinds = _OF_PARTITIONS  # a topic is bad while one of its partitions is
         if kind in kinds and objective.is_at_zero and not is_derived:
-            against = Watched(objective.metric, objective.title, "")
+            against = metrics.Watched(objective.metric, objective.title, "")
             found.setdefault(objective.metric, against)
     return tuple(found.values())
 
@@ -236,7 +235,7 @@ def _hiding(statement: Statement, unknown: Sequence[Span], gaps: Sequence[Gap]) 
     """Return the gaps in an undecided objective's unknown time."""
     if statement.undecided_us is None:
         return []
-    watched = Watched(statement.objective.metric, statement.objective.title, "")
+    watched = metrics.Watched(statement.objective.metric, statement.objective.title, "")
     concerning = [gap for gap in gaps if _concerns(gap, watched)]
     hidden = zip(unknown, shared(unknown, concerning), strict=True)
     return [part for span, found in hidden for one in found if (part := one.within(span))]
@@ -254,7 +253,7 @@ def _bad(span: Span, times: Mapping[int, Times]) -> Row:
     return {**_span(span), **sums}
 
 
-def _intervals(watched: Watched, evidence: Evidence, gaps: Sequence[Gap]) -> Iterable[Row]:
+def _intervals(watched: metrics.Watched, evidence: Evidence, gaps: Sequence[Gap]) -> Iterable[Row]:
     """Yield the bad intervals of a metric.
 
     An interval of a counter has no length. A gap can hide a worse value, so with a gap the worst
@@ -285,7 +284,7 @@ def _intervals(watched: Watched, evidence: Evidence, gaps: Sequence[Gap]) -> Ite
         }
 
 
-def _concerns(gap: Gap, watched: Watched) -> bool:
+def _concerns(gap: Gap, watched: metrics.Watched) -> bool:
     """Return whether the source could have reported the metric."""
     families = watched.families
     return not families or gap.family in families or gap.family == ANY_FAMILY
@@ -324,7 +323,7 @@ def answers(
 
 
 def _answer(
-    facts: dict[str, Any], subject: Subject, watched: Watched, *, is_bad: bool
+    facts: dict[str, Any], subject: Subject, watched: metrics.Watched, *, is_bad: bool
 ) -> dict[str, Any]:
     metric = _READ_WITH.get(watched.metric, watched.names_in_bronze[0])
     derived = [metrics.UNAVAILABLE] if metrics.is_of_partitions(metric) else []

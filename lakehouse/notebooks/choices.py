@@ -21,7 +21,6 @@ from lakehouse.core import display, periods
 from lakehouse.core.lake import Lake
 from lakehouse.core.objective import Objective
 from lakehouse.core.observed_share import FLOOR_PERCENT
-from lakehouse.core.periods import Period
 from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import last_week, subjects_of, window_of
 from lakehouse.errors import LakeNotFoundError, OwnersError, PeriodError
@@ -133,7 +132,7 @@ class Choices:
         return Calendar(self["time_zone"] or periods.UTC_NAME)
 
     @property
-    def period(self) -> Period | None:
+    def period(self) -> periods.Period | None:
         """The week or the date range. None: neither was chosen.
 
         Raises:

@@ -22,7 +22,6 @@ from lakehouse.engines.delta_tables import stored_schema
 from lakehouse.errors import LakehouseError
 from lakehouse.kernel import arrow_types, run_in_duckdb
 from lakehouse.sample import cluster, timeline
-from lakehouse.sample.cluster import MINUTE_US, Incident
 from lakehouse.sample.timeline import WINDOW_US, Series
 from lakehouse.sample.values import SampleValues
 from lakehouse.tables.json_schema import first_line
@@ -58,8 +57,8 @@ _OWNERS: Final[dict[str, Any]] = {
     },
 }  # fmt: skip
 _MARK: Final = "# By jmxlake sample, which writes over it; delete this line to keep it.\n"
-_BEFORE_US: Final = 30 * MINUTE_US
-_PLANNED_US: Final = 90 * MINUTE_US
+_BEFORE_US: Final = 30 * cluster.MINUTE_US
+_PLANNED_US: Final = 90 * cluster.MINUTE_US
 
 
 class Beside(NamedTuple):
@@ -127,7 +126,7 @@ def check_free(root: Path) -> Path:
     return place
 
 
-def write_files(files: Beside, happened: Sequence[Incident]) -> None:
+def write_files(files: Beside, happened: Sequence[cluster.Incident]) -> None:
     """Write the files of owners and of planned maintenance.
 
     Raises:
@@ -143,10 +142,10 @@ def write_files(files: Beside, happened: Sequence[Incident]) -> None:
             raise LakehouseError(f"{file}: {error.strerror}") from error
 
 
-def _planned(happened: Sequence[Incident]) -> list[dict[str, Any]]:
+def _planned(happened: Sequence[cluster.Incident]) -> list[dict[str, Any]]:
     """Return an hour and a half of each day on which all brokers are restarted."""
     days = sorted({one.from_us // DAY_US * DAY_US for one in happened if one.kind == "restarted"})
-    starts = [day + cluster.RESTART_MINUTE * MINUTE_US - _BEFORE_US for day in days]
+    starts = [day + cluster.RESTART_MINUTE * cluster.MINUTE_US - _BEFORE_US for day in days]
     return [
         {
             "start": iso(start), "end": iso(start + _PLANNED_US), "clusters": [cluster.NAME],
