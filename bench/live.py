@@ -38,7 +38,7 @@ from demo.agents import agent_config, script
 from demo.cluster import Cluster
 from demo.launcher import end
 from lakehouse import tables
-from lakehouse.sample import bronze
+from lakehouse.sample import writer
 from lakehouse.sample.values import sampled
 from tests.rig.teller import Teller, new_table
 
@@ -102,7 +102,7 @@ def costs(folder: Path, engine: str, hours: int, teller: Teller) -> tuple[list[C
         teller: Says what goes on.
     """
     lake = folder / engine
-    bronze.write(lake, sampled(_UNTIL, 1, 1))
+    writer.write(lake, sampled(_UNTIL, 1, 1))
     late = {one: _without_the_last(lake / one.path, hours + _WARM_UP) for one in _LATE}
     found = list[Cost]()
     with Every(lake, engine, _TURN, folder / f"{engine}.log") as passes:

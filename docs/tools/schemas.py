@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from collector.config.json_schema import AGENT, agent_schema
-from lakehouse.cli.schema import NAMES, schema_of
+from lakehouse.cli.setup import NAMES, schema_text
 from lakehouse.slo.openslo.objective_files import OPTIONAL, SHIPPED
 from lakehouse.tables import json_schema
 
@@ -27,7 +27,7 @@ def texts() -> Iterator[tuple[str, str]]:
     """Yield name and text of each schema."""
     yield AGENT, json_schema.text(agent_schema())
     for name in NAMES:
-        yield name, json_schema.text(schema_of(name))
+        yield name, schema_text(name)
 
 
 def shipped() -> Iterator[tuple[Path, str]]:

@@ -10,25 +10,19 @@ from typing import Any, Final, NoReturn
 
 import click
 
+from lakehouse import errors
 from lakehouse.cli.options import log
-from lakehouse.errors import (
-    JobFailedError,
-    LakehouseError,
-    LeaseHeldError,
-    extra,
-    is_of_spark,
-    spark_failed,
-)
+from lakehouse.errors import extra
 from lakehouse.tables import error_text
 from lakehouse.tables.command_group import LazyGroup
 
 _COMMANDS: Final = {
     "Report": {
-        "weekly": ("reports.weekly", "Roll up, publish SLO results, report and send a week."),
-        "report": ("reports.report", "Report a week as text, HTML, PDF, JSON or CSV."),
-        "summary": ("reports.report", "Summarize several clusters on one page."),
-        "send": ("reports.weekly", "Send a saved report by mail or to a chat."),
-        "explain": ("reports.report", "Show a week of one topic, client, group or broker."),
+        "weekly": ("weekly", "Roll up, publish SLO results, report and send a week."),
+        "report": ("report", "Report a week as text, HTML, PDF, JSON or CSV."),
+        "summary": ("report", "Summarize several clusters on one page."),
+        "send": ("weekly", "Send a saved report by mail or to a chat."),
+        "explain": ("report", "Show a week of one topic, client, group or broker."),
     },
     "Objectives": {
         "slo": ("slo", "Check and list objectives, and publish SLO results."),
@@ -47,8 +41,8 @@ _COMMANDS: Final = {
         "register": ("views", "Register bronze tables in a catalog."),
     },
     "Setup": {
-        "watched-groups": ("watched_groups", "Choose the groups that agents count, by topic."),
-        "schema": ("schema", "Print the JSON Schema of a YAML file."),
+        "watched-groups": ("setup", "Choose the groups that agents count, by topic."),
+        "schema": ("setup", "Print the JSON Schema of a YAML file."),
         "sample": ("setup", "Write a sample lake of an invented Kafka cluster."),
         "completion": ("setup", "Print a shell completion script."),
         "systemd-unit": ("setup", "Print a systemd unit for maintain, rollup or weekly."),
@@ -73,10 +67,10 @@ class _Commands(LazyGroup):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
-        except LakehouseError as error:
+        except errors.LakehouseError as error:
             # ``forget`` has changed bronze before it waits for the lease, so it failed.
-            is_locked = isinstance(error, LeaseHeldError) and ctx.invoked_subcommand != "forget"
-            _fail(str(error), 3 if is_locked else 1)
+            is_held = isinstance(error, errors.LeaseHeldError)
+            _fail(str(error), 3 if is_held and ctx.invoked_subcommand != "forget" else 1)
         except ModuleNotFoundError as error:
             _fail_for_missing(error, f"{ctx.invoked_subcommand}")
         except (*_CLICK_ERRORS, BrokenPipeError):
@@ -84,9 +78,9 @@ class _Commands(LazyGroup):
         except BaseException as error:
             if not error_text.is_fault(error):
                 raise
-            if not is_of_spark(error):
+            if not errors.is_of_spark(error):
                 _fail(error_text.fault(error))
-            _fail(spark_failed(error))
+            _fail(errors.spark_failed(error))
 
 
 @click.group(
@@ -118,7 +112,7 @@ def job(arguments: Sequence[str] | None = None) -> None:
     except SystemExit as end:
         if end.code not in (0, None):
             command = words[0] if words else "without a command"
-            raise JobFailedError(
+            raise errors.JobFailedError(
                 f"jmxlake {command} failed with exit code {end.code}. See the reason above"
             ) from None
 

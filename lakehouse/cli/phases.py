@@ -18,12 +18,11 @@ from rich.text import Text
 
 from lakehouse.cli.options import log
 from lakehouse.core import display
-from lakehouse.engines.engine import PartDone, Remark
+from lakehouse.engines.engine import Costs, PartDone, Remark
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from lakehouse.engines.engine import Costs
     from lakehouse.rollup.run import Done
 
 _SECOND_US: Final = 1_000_000

@@ -1,4 +1,7 @@
-"""``jmxlake slo``: OpenSLO files, Prometheus rules for them, and published SLO results."""
+"""``jmxlake slo``: OpenSLO files, Prometheus rules for them, and published SLO results.
+
+``StatementOptions`` has the options that all commands on SLO results share.
+"""
 
 import json
 import sys
@@ -13,22 +16,19 @@ import click
 from lakehouse.cli import options
 from lakehouse.cli.options import AS_JSON, OPTIONS_FILE, LakeOptions, combined, log, write_file
 from lakehouse.cli.phases import phase
-from lakehouse.cli.reports import statement_options
-from lakehouse.core.display import visible
+from lakehouse.core import periods
+from lakehouse.core.display import plural, untied, visible
 from lakehouse.core.metrics import Known, known
 from lakehouse.core.objective import Objective
+from lakehouse.core.observed_share import FLOOR_PERCENT
+from lakehouse.core.periods import Period
 from lakehouse.core.yaml_nodes import EXIT_CODES, worst
-from lakehouse.engines.gold_reader import GoldRows, known_metrics, window_of
-from lakehouse.errors import ObjectiveError
-from lakehouse.slo import burn_rate as slo_rules, levels
-from lakehouse.slo.openslo.objective_files import (
-    OPTIONAL,
-    SHIPPED,
-    FileObject,
-    check_metrics,
-    load,
-    read,
-)
+from lakehouse.engines.engine import Engine
+from lakehouse.engines.gold_reader import GoldRows, known_metrics, last_week, subjects, window_of
+from lakehouse.errors import MaintenanceFileError, ObjectiveError
+from lakehouse.slo import attainment, burn_rate as slo_rules, levels, report_calendar
+from lakehouse.slo.openslo import objective_files
+from lakehouse.slo.openslo.objective_files import SHIPPED, FileObject
 from lakehouse.slo.sla_statement import Statement
 from lakehouse.tables.command_group import SectionedGroup
 
@@ -42,6 +42,110 @@ _FILES: Final = combined(
     ),
     OPTIONS_FILE,
 )  # fmt: skip
+
+
+PERIOD: Final = options.combined(
+    click.option("--week", metavar="YYYY-Www", help="ISO week, such as 2026-W47."),
+    click.option("--from", "start", metavar="TIME", help="Start (ISO 8601). Default offset: UTC."),
+    click.option("--to", "end", metavar="TIME", help="End (ISO 8601). Default offset: UTC."),
+)
+CALENDAR: Final = options.combined(
+    click.option(
+        "--maintenance", metavar="FILE", type=options.FILE,
+        help="File with planned maintenance (YAML). Results are reported with and without it.",
+    ),
+    click.option(
+        "--corrections", metavar="FILE", type=options.FILE,
+        help="File with agreed corrections (YAML). The corrected verdict is reported next to the "
+        "original.",
+    ),
+)  # fmt: skip
+
+
+class StatementOptions:
+    """Objectives, period and calendar of SLO results and reports.
+
+    ``given`` is the period of the options. None: the default period.
+
+    Args:
+        lake: The lake.
+        given: ``PERIOD``, ``CALENDAR`` and others. Errors in them occur before an engine starts.
+
+    Raises:
+        MaintenanceFileError: Planned maintenance or corrections are malformed. Each malformed
+            correction is printed.
+    """
+
+    def __init__(self, lake: LakeOptions, given: Mapping[str, Any]) -> None:
+        self.objectives = lake.objectives()
+        zone, hours = given.get("time_zone") or periods.UTC_NAME, given.get("business_hours")
+        week, start, end = given["week"], given["start"], given["end"]
+        if week is not None and (start or end):
+            raise click.UsageError("use either --week, or --from and --to")
+        self._zone = periods.time_zone(zone)
+        by_ends = options.between(start, end, self._zone)
+        self.given = by_ends if week is None else periods.week(week, self._zone)
+        business = None if hours is None else report_calendar.parse_business_hours(hours)
+        planned = (
+            report_calendar.load_maintenance(given["maintenance"]) if given["maintenance"] else ()
+        )
+        file = given["corrections"]
+        corrected, faults = report_calendar.load_corrections(file) if file else ((), [])
+        _refuse(faults)
+        self.calendar = report_calendar.Calendar(zone, business, planned, corrected)
+        self.cluster: str | None = given.get("cluster")
+        floor = given.get("min_coverage")
+        self.min_coverage: float = FLOOR_PERCENT if floor is None else floor
+
+    def period(self, engine: Engine) -> Period:
+        """Return the period of the options. Default: the last complete week."""
+        return self.given or last_week(engine, periods.now_us(), self._zone)
+
+    def check(self, engine: Engine) -> None:
+        """Check that corrections refer to existing objectives and subjects.
+
+        Raises:
+            MaintenanceFileError: Some do not. Each of them is printed.
+        """
+        if corrected := self.calendar.corrections:
+            known, now_us = subjects(engine), periods.now_us()
+            faults = report_calendar.check_corrections(corrected, self.objectives, known, now_us)
+            _refuse(list(faults))
+
+    def publish(
+        self, engine: Engine, wanted: Sequence[Objective], period: Period, *, burns: bool
+    ) -> tuple[list[Statement], list[Statement]]:
+        """Publish the SLO results of a period; return all of them and the new ones."""
+        self.check(engine)
+        seconds = window_of(engine)
+        period = period.aligned(seconds)
+        planned, corrected = self.calendar.maintenance, self.calendar.corrections
+        how = attainment.Options(
+            own_windows=period.grain == periods.WEEK, burns=burns, maintenance=planned,
+            corrections=corrected, window_seconds=seconds,
+        )  # fmt: skip
+        statements = attainment.read(engine, wanted, period, periods.now_us(), options=how)
+        again: list[Statement] = []
+        zone = self.calendar.time_zone
+        fresh = attainment.publish(engine, statements, period, again, zone)
+        for correction in corrected:
+            if number := sum(correction in statement.corrections for statement in again):
+                results = plural(number, "published SLO result")
+                note = untied(f"{results} restated; both versions are kept")
+                log(correction.says(note, kind="note"))
+        return statements, fresh
+
+
+def count_line(statements: Sequence[Statement], fresh: Sequence[Statement]) -> str:
+    """Return the number of SLO results as one line."""
+    return f"{len(statements)} SLO results, {len(fresh)} of them new or changed"
+
+
+def _refuse(faults: Sequence[str]) -> None:
+    for fault in faults:
+        log(fault)
+    if faults:
+        raise MaintenanceFileError("no SLO results computed or published. Correct the file first")
 
 
 @click.group(
@@ -120,13 +224,13 @@ def _checked(
     places: Sequence[Path], root: str | None, options_file: Path | None
 ) -> tuple[list[FileObject], Mapping[str, Known]]:
     """Return the objects of files, checked against the existing metrics, and these metrics."""
-    found = read(list(places) or [SHIPPED])
+    found = objective_files.read(list(places) or [SHIPPED])
     metrics: Mapping[str, Known] = known()
     if root is not None:
         engine = LakeOptions(root, None, None, options_file).engine()
         chosen = (one for item in found for one in item.objectives if one.series)
         metrics = known_metrics(engine, {name for one in chosen for name in one.metrics})
-    check_metrics(found, metrics, where=root or "the shipped catalogue")
+    objective_files.check_metrics(found, metrics, where=root or "the shipped catalogue")
     return found, metrics
 
 
@@ -146,7 +250,7 @@ def init(folder: Path, *, optional: bool) -> None:
 
     Change them there. It does not overwrite existing files.
     """
-    for source in (SHIPPED, OPTIONAL)[: 1 + optional]:
+    for source in (SHIPPED, objective_files.OPTIONAL)[: 1 + optional]:
         for file in sorted(source.glob("*.yaml")):
             target = folder / file.name
             if target.exists():
@@ -165,7 +269,8 @@ def list_(folder: Path | None, labels: Sequence[tuple[str, str]], *, as_json: bo
 
     The default of FOLDER is the shipped objectives.
     """
-    wanted = [objective for objective in load(folder or SHIPPED) if objective.has(dict(labels))]
+    found = objective_files.load(folder or SHIPPED)
+    wanted = [objective for objective in found if objective.has(dict(labels))]
     if as_json:
         output = [_objective_json(objective) for objective in wanted]
         click.echo(json.dumps(output, indent=1, ensure_ascii=False))
@@ -182,9 +287,9 @@ def _objective_line(of: Objective) -> str:
 
 @slo.command
 @options.lake_options()
-@statement_options.PERIOD
+@PERIOD
 @options.LABELS
-@statement_options.CALENDAR
+@CALENDAR
 @options.AS_JSON
 def publish(
     lake: LakeOptions, labels: Sequence[tuple[str, str]], *, as_json: bool, **given: Any
@@ -199,13 +304,13 @@ def publish(
 
     It exits with 1 if it failed, and with 3 if a rollup of LAKE is running.
     """
-    asked = statement_options.StatementOptions(lake, given)
+    asked = StatementOptions(lake, given)
     chosen = [objective for objective in asked.objectives if objective.has(dict(labels))]
     engine = lake.engine()
     with phase("objectives"):
         statements, fresh = asked.publish(engine, chosen, asked.period(engine), burns=as_json)
     if not as_json:
-        click.echo(statement_options.count_line(statements, fresh))
+        click.echo(count_line(statements, fresh))
         return
     rows = GoldRows(engine, window_of(engine) * 1_000_000)
     together = [*levels.by_cluster(statements), *levels.by_topic(rows, statements)]

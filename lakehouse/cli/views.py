@@ -1,10 +1,11 @@
 """``jmxlake views`` and ``jmxlake register``: names in a catalog for gold and bronze."""
 
+from __future__ import annotations
+
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -13,7 +14,14 @@ from lakehouse.cli.options import LAKE, log
 from lakehouse.core import periods
 from lakehouse.core.lake import Lake, at
 from lakehouse.core.spark_session import session
+from lakehouse.errors import LakeReplacedError, TableNotFoundError
 from lakehouse.ops.views import render
+from lakehouse.tables.table import spark_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import SparkSession
 
 _SCHEMA: Final = re.compile(r"[\w-]+(\.[\w-]+)?")
 
@@ -106,7 +114,53 @@ def register(lake: str, bronze: str) -> None:
     from lakehouse.engines.choice import start_spark
 
     location, spark = at(lake), start_spark(log)
-    from lakehouse.ops.register import register as register_tables  # it imports Spark
-
     for name in register_tables(spark, location.root, bronze):
         click.echo(name)
+
+
+def register_tables(spark: SparkSession, root: str, bronze: str) -> list[str]:
+    """Register bronze and control in a catalog; existing registrations do not change.
+
+    It does not write to the tables, so a read-only credential is enough. It skips missing tables
+    except runs: agents might not have events yet, older agents do not write definitions, and few
+    lakes have a table of watched groups.
+
+    Args:
+        spark: The session.
+        root: Path or URI of the lake.
+        bronze: An existing ``catalog.schema``.
+
+    Returns:
+        The tables' names in Spark SQL.
+
+    Raises:
+        TableNotFoundError: bronze/runs does not exist. Agents create it.
+        LakeReplacedError: A name refers to a table at another location.
+    """
+    lake, names = Lake(root, bronze=bronze), []
+    for table in (*tables.BRONZE, *tables.CATALOGUES, *tables.CONTROL):
+        try:
+            names.append(_registered(spark, lake, table))
+        except TableNotFoundError:
+            if table is tables.RUNS:
+                raise
+    return names
+
+
+def _registered(spark: SparkSession, lake: Lake, table: tables.Table) -> str:
+    from lakehouse.engines.spark_relations import table_of  # other commands work without Spark
+
+    name, wanted = lake.name(table), f"{lake.root.rstrip('/')}/{table.path}"
+    try:
+        # Delta without its own catalog would create an empty table at a missing location.
+        table_of(spark, Lake(lake.root), table)
+        spark.sql(f"CREATE TABLE IF NOT EXISTS {name} USING delta LOCATION {spark_text(wanted)}")
+        found = spark.sql(f"DESCRIBE DETAIL {name}").select("location").collect()[0]["location"]
+    except TableNotFoundError:
+        raise TableNotFoundError(f"{wanted}: no table. Check that an agent has delivered") from None
+    if found.removeprefix("file:").rstrip("/") != wanted.removeprefix("file:").rstrip("/"):
+        raise LakeReplacedError(
+            f"{name} is registered at {found}, not at {wanted}. If the lake has moved, drop "
+            "the table (its files stay) and register again"
+        )
+    return name

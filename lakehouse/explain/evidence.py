@@ -1,32 +1,25 @@
-"""The evidence of a story, read from gold, and the report's decision on each of its metrics."""
+"""The evidence of a story: rows of gold on a subject, and what follows from them.
 
+Bad intervals with bounds, gaps of sources and unknown time are plain functions of these rows.
+"""
+
+import re
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Final, NamedTuple, Self
 
 from lakehouse import tables
-from lakehouse.core.metrics import (
-    GROUP_LAG,
-    PARTITION_LAG,
-    UNAVAILABLE,
-    Watched,
-    families,
-    is_of_partitions,
-    roles_of,
-)
-from lakehouse.core.periods import Period, Span, iso, length, overlap
+from lakehouse.core.metrics import Watched
+from lakehouse.core.periods import Span, length, overlap, shared, union, without
 from lakehouse.core.subjects import SUBJECT_COLUMNS, Subject
 from lakehouse.engines.gold_reader import Row, is_same
 from lakehouse.engines.relation import is_one_of, text
-from lakehouse.explain.intervals import Attempt, Total
-from lakehouse.gold import incidents
-from lakehouse.gold.incidents import Incident
-from lakehouse.report import evidence as decisions
-from lakehouse.report.facts import fields
+from lakehouse.gold.incidents import Incident, joined
+from lakehouse.report.facts.events.event_uses import most_at_once
 from lakehouse.report.facts.gold import CHANGE, Gold
 from lakehouse.report.facts.sections.coverage import ANY_FAMILY
-from lakehouse.slo.sla_statement import Statement, Times
-from lakehouse.tables.agent_names import role_of
+from lakehouse.slo.sla_statement import Times
 
 MOST: Final = 50_000
 """Maximum number of rows of one kind in a story; with more it ends early, at ``until``."""
@@ -40,28 +33,26 @@ OF_SOURCES: Final = (
 """Changes of sources and their agents; all others are changes of a subject itself."""
 
 
-class Scope(NamedTuple):
-    """The subject of a story, its period and its objectives; instants in microseconds.
+class Attempt(NamedTuple):
+    """Attempts of one outcome to read a family of a source; microseconds."""
 
-    Attributes:
-        subject: A row of gold/subjects, or a partition of a topic.
-        period: Whole windows.
-        window_us: Length of a window.
-        now_us: The present; nothing is expected later.
-        watched: The metrics of the story.
-        life: Active period of the subject within the period; None: it did not exist.
-        lives: Expected time within the period of each source that may report it.
-        statements: Attainments of its objectives. A partition has the statements on its topic.
-    """
+    source: str
+    family: str
+    start: int
+    end: int
+    outcome: str
+    error: str | None = None
+    interval_us: int = 0
+    slowest_us: int = 0
 
-    subject: Subject
-    period: Period
-    window_us: int
-    now_us: int
-    watched: Sequence[Watched]
-    life: Span | None
-    lives: Mapping[str, Span]
-    statements: Sequence[Statement]
+
+class Total(NamedTuple):
+    """A window, and the greatest sum over sources at one instant in it; microseconds."""
+
+    metric: str
+    start: int
+    end: int
+    worst: float
 
 
 class Evidence(NamedTuple):
@@ -102,7 +93,7 @@ def gather(
     """
     metrics = sorted({metric for one in watched for metric in one.names_in_bronze})
     where = f"{is_one_of('r.metric', metrics)} AND {_of_subject(subject)}"
-    bad = incidents.joined(gold.engine, gold.whole(tables.INCIDENTS), where)
+    bad = joined(gold.engine, gold.whole(tables.INCIDENTS), where)
     until = bad[MOST].start if len(bad) > MOST else None
     attempts = _attempts(gold, subject, watched)
     read = frozenset(row["source"] for row in gold.sums(tables.COVERAGE))
@@ -209,108 +200,183 @@ def _of_subject(subject: Subject) -> str:
     return f"r.{column} = {text(str(getattr(subject, subject.kind)))}"
 
 
-_OTHER: Final = "other"
-"""Placeholder for all families that the story does not use."""
+class Interval(NamedTuple):
+    """A span in which a subject was bad; microseconds.
 
-_READS: Final = ("incidents", "lost_offsets", "sources")
-"""Tables of gold that a story reads."""
+    Attributes:
+        start: First instant at which a source reported it.
+        end: End of the last reading that reported it.
+        lead_us: Time before start in which it may already have been bad.
+        tail_us: Time before end in which it may have been good again.
+        sure_us: Time that was bad for certain.
+        worst: Greatest value, at least and at most.
+        parts: The parts that were bad in it.
+        sources: The sources that reported it.
+    """
 
-_IS_TIERED: Final = "kafka.topic.remote_storage_enabled"
-_OF_TIERS: Final = ("tiered", "remote_log")
-"""Families of metrics that only topics with remote storage have."""
+    start: int
+    end: int
+    lead_us: int
+    tail_us: int
+    sure_us: int
+    worst: tuple[float, float]
+    parts: tuple[str, ...]
+    sources: tuple[str, ...]
 
-_READ_WITH: Final = {PARTITION_LAG: GROUP_LAG}
-"""Metrics that agents report above a threshold only, each with a metric that is always reported."""
 
-
-def answers(
-    scope: Scope, evidence: Evidence, bad: Collection[str], min_coverage: float
-) -> list[dict[str, Any]]:
-    """Return the state of each watched metric, and the observed time that it rests on.
+def intervals(
+    watched: Watched, incidents: Iterable[Incident], totals: Iterable[Total] = ()
+) -> list[Interval]:
+    """Return the bad intervals of one metric, oldest first: unions of incidents over parts.
 
     Args:
-        scope: The subject, its period and its metrics.
-        evidence: Attempts to read its sources.
-        bad: The metrics with a bad interval.
-        min_coverage: Minimum coverage for a good answer, percent.
+        watched: The metric.
+        incidents: Incidents of the subject, of any metric.
+        totals: Windows of the subject, of any metric.
     """
-    facts = {
-        "from": iso(scope.period.span[0]),
-        "to": iso(scope.period.span[1]),
-        "min_coverage_percent": min_coverage,
-        "coverage": _coverage(scope, evidence),
-        "objectives": [_objective(one, scope) for one in scope.statements],
-        "collected": evidence.collected,
-        "incomplete": evidence.incomplete,
-    }
-    return [_answer(facts, scope.subject, one, is_bad=one.metric in bad) for one in scope.watched]
+    own = [one for one in incidents if one.metric in watched.names_in_bronze]
+    sums = [one for one in totals if one.metric in watched.names_in_bronze]
+    spans = union(one.span for one in own)
+    every = [*zip(spans, shared(spans, own), shared(spans, sums), strict=True)]
+    found: list[Interval] = []
+    earliest = spans[-1][1] if spans else 0
+    for place, (span, parts, of_all) in reversed([*enumerate(every)]):
+        # A later part may have been bad since before this interval, or since before the last.
+        earliest = min(earliest, *(one.start - one.lead_us for one in parts))
+        may_start = max(earliest, spans[place - 1][1] if place else earliest)
+        found.append(_interval(watched, span, parts, [one.worst for one in of_all], may_start))
+    return found[::-1]
 
 
-def _answer(
-    facts: dict[str, Any], subject: Subject, watched: Watched, *, is_bad: bool
-) -> dict[str, Any]:
-    metric = _READ_WITH.get(watched.metric, watched.names_in_bronze[0])
-    derived = [UNAVAILABLE] if is_of_partitions(metric) else []
-    # Families of a metric in the lake's own catalogue are not known here.
-    read = metric if watched.families else "any"
-    # Rows of these metrics are bad in a story, and no row means good.
-    judged = (watched.metric, metric, *derived)
-    question = fields.Question(watched.metric, read, gold=_READS, judged=judged)
-    found = decisions.decide(facts, question, bad=is_bad)
-    if not is_bad and (why := _inapplicable(subject, watched.metric)):
-        found = found._replace(state="not_applicable", reason=f"Not applicable: {why}.")
-    names = ("state", "observed_percent", "expected_us", "observed_us", "reason")
-    return {
-        "metric": watched.metric,
-        "title": watched.title,
-        **{name: getattr(found, name) for name in names},
-    }
-
-
-def _inapplicable(subject: Subject, metric: str) -> str:
-    """Return why a subject does not have a metric; empty: it has it, or that is not known."""
-    is_of_tiers = bool(read_by := families(metric)) and read_by.issubset(_OF_TIERS)
-    if is_of_tiers and subject.attributes.get(_IS_TIERED) == 0:
-        return "the topic does not have remote storage enabled"
-    roles = roles_of(metric)
-    if roles and subject.kind == "source" and role_of(subject.source) not in roles:
-        return f"the source is not a {' or '.join(sorted(roles))}"
-    return ""
-
-
-def _coverage(scope: Scope, evidence: Evidence) -> dict[str, Any]:
-    """Return the coverage of the subject's sources in its active period."""
-    sources: list[dict[str, Any]] = []
-    for source, life in scope.lives.items():
-        if (lived := overlap(life, scope.life) if scope.life else None) is None:
-            continue
-        read = {one.family for one in evidence.attempts if one.source == source}
-        # A source that was read for other families only has no attempt here.
-        others = {_OTHER if source in evidence.read else ANY_FAMILY}
-        for family in sorted(read or others):
-            observed = (
-                lived[1] - lived[0] if family == _OTHER else _read(evidence, source, family, lived)
-            )
-            sources.append({
-                "source": source,
-                "family": family,
-                "expected_us": lived[1] - lived[0],
-                "observed_us": observed,
-            })  # fmt: skip
-    total, seen = (sum(one[key] for one in sources) for key in ("expected_us", "observed_us"))
-    return {"sources": sources, "expected_us": total, "observed_us": seen}
-
-
-def _read(evidence: Evidence, source: str, family: str, life: Span) -> int:
-    spans = (
-        overlap((one.start, one.end), life)
-        for one in evidence.attempts
-        if (one.source, one.family, one.outcome) == (source, family, "ok")
+def _interval(
+    watched: Watched, span: Span, parts: Sequence[Incident], totals: Sequence[float], may_start: int
+) -> Interval:
+    """Return the interval of some incidents. It may have started at ``may_start``."""
+    start, end = span
+    tails = [0 if watched.is_counter else one.tail_us for one in parts]
+    certain = [(one.start, one.end - tail) for one, tail in zip(parts, tails, strict=True)]
+    return Interval(
+        start,
+        end,
+        lead_us=0 if watched.is_counter else max(0, start - may_start),
+        tail_us=end - max(last for _, last in certain),
+        sure_us=length(certain),
+        worst=_worst(watched, parts, totals),
+        parts=_in_order(name for one in parts if (name := _part(one)) is not None),
+        sources=_in_order(source for one in parts for source in one.sources),
     )
-    return length(span for span in spans if span)
 
 
-def _objective(statement: Any, scope: Scope) -> dict[str, Any]:
-    subject = {"expected_us": statement.whole_us, "unknown_us": statement.unknown_us}
-    period = {"from": iso(scope.period.span[0]), "to": iso(scope.period.span[1])}
-    return {"metrics": list(statement.objective.metrics), **period, "subjects": [subject]}
+def _part(one: Incident) -> str | None:
+    """Return the bad part of a subject: a partition, for a group a partition of a topic."""
+    if one.partition is None:
+        return None
+    return str(one.partition) if one.group is None else f"{one.topic}/{one.partition}"
+
+
+def _worst(
+    watched: Watched, parts: Sequence[Incident], totals: Sequence[float]
+) -> tuple[float, float]:
+    if watched.worst == "parts":
+        most = float(most_at_once(parts))
+        return most, most
+    greatest = max(one.worst for one in parts)
+    if watched.worst == "most":
+        return greatest, greatest
+    if watched.is_counter:
+        names = watched.names_in_bronze
+        sums = [sum(one.total for one in parts if one.metric == name) for name in names]
+        return sums[0], sums[-1]
+    # Peaks of several brokers need not be simultaneous, and a window can exceed the interval.
+    most = sum(one.worst * len(one.sources) for one in parts)
+    return greatest, max(greatest, min(most, max(totals, default=most)))
+
+
+def _in_order(names: Iterable[str]) -> tuple[str, ...]:
+    """Return names, each once, broker-2 before broker-10."""
+    padded = partial(re.sub, "[0-9]+", lambda digits: digits[0].zfill(20))
+    return tuple(sorted(set(names), key=padded))
+
+
+class Gap(NamedTuple):
+    """Time in which a family of a source was not read; microseconds.
+
+    Attributes:
+        outcome: The outcome of the attempts; None: none was reported.
+        error: The first error.
+    """
+
+    source: str
+    family: str
+    start: int
+    end: int
+    outcome: str | None = None
+    error: str | None = None
+
+    def within(self, span: Span) -> Self | None:
+        """Return the part of it in a span; None without one."""
+        common = overlap((self.start, self.end), span)
+        return common and self._replace(start=common[0], end=common[1])
+
+
+def gaps_of(
+    lives: Mapping[str, Span], attempts: Iterable[Attempt], otherwise_read: Collection[str] = ()
+) -> list[Gap]:
+    """Return all time in which sources were expected to be read and were not, oldest first.
+
+    Args:
+        lives: The span in which each source was expected to be read.
+        attempts: Reported attempts; successful ones of one family do not overlap.
+        otherwise_read: Sources that were read for families without attempts here.
+    """
+    by_family: defaultdict[tuple[str, str], list[Attempt]] = defaultdict(list)
+    for attempt in attempts:
+        by_family[attempt.source, attempt.family].append(attempt)
+    read = {source for source, _ in by_family} | set(otherwise_read)
+    result = [Gap(s, ANY_FAMILY, *life) for s, life in lives.items() if s not in read]
+    for (source, family), of_family in by_family.items():
+        if source in lives:
+            good = [(one.start, one.end) for one in of_family if one.outcome == "ok"]
+            failed = [one for one in of_family if one.outcome != "ok"]
+            for span in without(lives[source], good):
+                result += _by_outcome(source, family, span, failed)
+    return sorted(result, key=lambda one: (one.start, one.source, one.family))
+
+
+def _by_outcome(source: str, family: str, span: Span, failed: Sequence[Attempt]) -> list[Gap]:
+    """Return a span without a reading, split by the outcomes of the attempts in it."""
+    parts: list[Gap] = []
+    for attempt in sorted(failed, key=lambda one: (one.start, one.end)):
+        common = overlap((attempt.start, attempt.end), span)
+        if common is None:
+            continue
+        last = parts[-1] if parts else None
+        if last and last.outcome == attempt.outcome and common[0] <= last.end:
+            end = max(last.end, common[1])
+            parts[-1] = last._replace(end=end, error=last.error or attempt.error)
+        else:
+            parts.append(Gap(source, family, *common, attempt.outcome, attempt.error))
+    explained = [(one.start, one.end) for one in parts]
+    return parts + [Gap(source, family, *rest) for rest in without(span, explained)]
+
+
+def unknown_spans(
+    life: Span, window_us: int, known: Mapping[int, int]
+) -> list[tuple[int, int, int]]:
+    """Return spans of neighbouring windows with unknown time, each with that time.
+
+    Args:
+        life: The span in which the subject was expected.
+        window_us: Length of a window.
+        known: Good and bad time by the start of a window.
+    """
+    spans: list[tuple[int, int, int]] = []
+    for window in range(life[0] // window_us * window_us, life[1], window_us):
+        start, end = max(window, life[0]), min(window + window_us, life[1])
+        left = max(0, end - start - known.get(window, 0))
+        if left and spans and spans[-1][1] == start:
+            first, _, before = spans.pop()
+            spans.append((first, end, before + left))
+        elif left:
+            spans.append((start, end, left))
+    return spans

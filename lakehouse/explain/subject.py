@@ -47,20 +47,26 @@ def name_of(subject: Subject) -> str:
     return plain if has_both or is_numbered else with_kind
 
 
-def find(text: str, known: Sequence[Subject], lake: str) -> Subject:
+def find(text: str, known: Sequence[Subject], lake: str, cluster: str | None = None) -> Subject:
     """Return the subject of a name: a row of gold/subjects, or a partition of a topic.
 
     Args:
         text: ``orders``, ``topic:orders``, ``orders/3``, ``user/client-id``, ``client:ID``,
             ``group:NAME``, ``broker-1`` or ``broker:1``; invisible characters may be written as
             in reports.
-        known: The subjects of the clusters to search.
+        known: The subjects of all clusters.
         lake: The lake's name in errors.
+        cluster: The cluster to search. Default: all clusters.
 
     Raises:
-        SubjectError: The name is unknown or ambiguous.
+        SubjectError: The name is unknown or ambiguous, or the cluster is unknown.
     """
-    subjects = [subject for subject in known if subject.kind in KINDS]
+    clusters = sorted({one.cluster for one in known})
+    if cluster is not None and cluster not in clusters:
+        names = ", ".join(display.line(name) for name in clusters) or "none"
+        raise SubjectError(f"cluster {display.line(cluster)} is not in {lake}. Clusters: {names}")
+    of_cluster = [one for one in known if cluster in (None, one.cluster)]
+    subjects = [subject for subject in of_cluster if subject.kind in KINDS]
     found = [subject for subject in subjects if _has_name(subject, text)]
     if split := _PARTITION.fullmatch(text.removeprefix("partition:")):
         topics = [one for one in subjects if one.kind == "topic" and _has_name(one, split["topic"])]

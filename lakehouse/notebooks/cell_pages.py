@@ -251,17 +251,16 @@ def page(**parts: Any) -> str:
 
 def tour(gold: Gold) -> str:
     """Return the tables of the lake for all clusters, and the subjects of the cluster."""
-    listed = [_table(gold, table) for table in (*tables.BRONZE, *tables.GOLD)]
-    known = list(_known(gold))
+    every = (*tables.BRONZE, *tables.GOLD)
     listings = (
         Listing(
             "Tables of the lake", _columns(("Table", "A row is"), ("Rows", "From", "To")),
-            tuple(map(_row_of_table, listed)),
+            tuple(_row_of_table(gold, table) for table in every),
             ("All clusters. Agents write bronze; the rollup computes gold from it.",),
         ),
         Listing(
             "All subjects of this cluster", _columns(("Type",), ("Number", "From", "To")),
-            tuple(map(_row_of_kind, known)),
+            tuple(_rows_of_kinds(gold)),
         ),
     )  # fmt: skip
     cluster = figures.name(gold.cluster)
@@ -276,16 +275,8 @@ def _columns(texts: Sequence[str], numbers: Sequence[str] = ()) -> tuple[Column,
     )
 
 
-def _row_of_table(row: Row) -> tuple[Cell, ...]:
-    return (
-        Cell((row["table"],)), Cell((row["about"],)), row["rows"], _at(row["since"]),
-        _at(row["until"]),
-    )  # fmt: skip
-
-
-def _row_of_kind(row: Row) -> tuple[Cell, ...]:
-    number = Cell((f"{row['number']:,}",), order=row["number"])
-    return Cell((row["kind"],)), number, _at(row["since"]), _at(row["until"])
+def _count(number: int) -> Cell:
+    return Cell((f"{number:,}",), order=number)
 
 
 def _at(us: int | None) -> Cell:
@@ -293,26 +284,27 @@ def _at(us: int | None) -> Cell:
     return Cell((text,), order=us)
 
 
-def _table(gold: Gold, table: tables.Table) -> Row:
-    row: Row = {"table": table.path, "about": table.comment, "since": None, "until": None}
+def _row_of_table(gold: Gold, table: tables.Table) -> tuple[Cell, ...]:
     instants = (f"r.{name}" for name in _INSTANTS if name in table.column_names)
     at = next(instants, "CAST(NULL AS BIGINT)")
     columns = f"count(*) AS rows, min({at}) AS since, max({at}) AS until"
+    since = until = None
     try:
         (counts,) = gold.ask(f"SELECT {columns} FROM {{rows}} r", rows=gold.engine.rows(table))
+        number, since, until = counts.values()
+        rows = _count(number)
     except TableNotFoundError:
-        return {**row, "rows": Cell(("the table does not exist",))}
+        rows = Cell(("the table does not exist",))
     except Exception as error:  # gold is listed even without access to bronze
         if not is_of_spark(error):
             raise
         condition = getattr(error, "getCondition", str)() or "Spark refused"
-        return {**row, "rows": Cell((f"not readable: {condition}",))}
-    number = counts["rows"]
-    return {**row, **counts, "rows": Cell((f"{number:,}",), order=number)}
+        rows = Cell((f"not readable: {condition}",))
+    return Cell((table.path,)), Cell((table.comment,)), rows, _at(since), _at(until)
 
 
-def _known(gold: Gold) -> Iterator[Row]:
+def _rows_of_kinds(gold: Gold) -> Iterator[tuple[Cell, ...]]:
     for kind in sorted({subject.kind for subject in gold.subjects}):
         own = [subject for subject in gold.subjects if subject.kind == kind]
         since, until = min(one.first_us for one in own), max(one.last_us for one in own)
-        yield {"kind": kind, "number": len(own), "since": since, "until": until}
+        yield Cell((kind,)), _count(len(own)), _at(since), _at(until)

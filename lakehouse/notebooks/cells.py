@@ -1,28 +1,82 @@
-"""Cells of a notebook: HTML pages, and views of the chosen rows for SQL cells."""
+"""Cells of a notebook: HTML pages, and views of the chosen rows for SQL cells.
 
+The platform of a notebook has its session, widgets and display: Databricks, or replacements.
+"""
+
+import html
+import os
+import sys
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import cached_property, wraps
-from typing import Any, ParamSpec
+from pathlib import Path
+from typing import Any, Final, ParamSpec, Self
 
 from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
 
 from lakehouse import tables
 from lakehouse.core import display
+from lakehouse.core.spark_session import session
 from lakehouse.engines.spark_engine import SparkEngine
 from lakehouse.engines.spark_relations import table_of
 from lakehouse.errors import LakehouseError, SubjectError
 from lakehouse.explain.story import explain
 from lakehouse.explain.terminal import view
 from lakehouse.notebooks import cell_pages
-from lakehouse.notebooks.choices import Choices
-from lakehouse.notebooks.chosen_rows import chosen_rows
-from lakehouse.notebooks.platform import Platform
+from lakehouse.notebooks.choices import Choices, Environment, Widgets, chosen_rows
 from lakehouse.report.facts import by_owner
 from lakehouse.report.facts.build import facts
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.page.page import render
 
+_HEIGHT: Final = 900
 _Given = ParamSpec("_Given")
+
+
+@dataclass(frozen=True, slots=True)
+class Platform:
+    """Parts of the program that runs a notebook.
+
+    Attributes:
+        spark: A session with Delta.
+        widgets: Widgets with the user's choices.
+        show: Shows an HTML page.
+    """
+
+    spark: SparkSession
+    widgets: Widgets
+    show: Callable[[str], None]
+
+    @classmethod
+    def of(cls, names: Mapping[str, Any]) -> Self:
+        """Return the platform of a notebook.
+
+        Databricks defines the names ``spark``, ``dbutils`` and ``displayHTML``. Elsewhere
+        ``jmxlake`` selects the session. Widgets are environment variables. Jupyter shows a page in
+        the output of its cell. In any other program a page becomes a file.
+
+        Args:
+            names: ``globals()`` of the notebook.
+        """
+        dbutils = names.get("dbutils")
+        file = Path(str(names.get("__file__", "notebook"))).stem
+        return cls(
+            names.get("spark") or session(),
+            dbutils.widgets if dbutils else Environment(os.environ),
+            names.get("displayHTML") or (lambda page: _show(page, Path(f"{file}.html"))),
+        )
+
+
+def _show(page: str, file: Path) -> None:
+    ipython = sys.modules.get("IPython")
+    if ipython is not None and ipython.get_ipython() is not None:
+        # The page has styles of its own, so it needs a frame, as on Databricks.
+        frame = f'<iframe srcdoc="{html.escape(page)}" width="100%" height="{_HEIGHT}"></iframe>'
+        ipython.display.display(ipython.display.HTML(f"<div>{frame}</div>"))
+        return
+    file.write_text(page, encoding="utf-8")
+    sys.stdout.write(f"{file.absolute()}\n")
 
 
 def _cell(page: Callable[_Given, str]) -> Callable[_Given, str]:

@@ -17,7 +17,6 @@ from lakehouse import tables
 from lakehouse.core.delta_rs import TABLE, query
 from lakehouse.core.periods import Period, micros
 from lakehouse.errors import LakehouseError
-from lakehouse.tables import Table
 from lakehouse.tables.table import identifier, standard_text, texts
 
 # Without Arrow's schema, readers use the Parquet types.
@@ -50,7 +49,7 @@ of the metric if it has no column ``metric``. Rows of the other tables are not s
 
 
 def selected(
-    table: Table, period: Period | None, metrics: Sequence[str], columns: Sequence[str],
+    table: tables.Table, period: Period | None, metrics: Sequence[str], columns: Sequence[str],
     present: str | None = None,
 ) -> str:  # fmt: skip
     """Return the query for rows of a gold table, sorted by key columns with timestamps last.
@@ -80,7 +79,7 @@ def selected(
     return f"SELECT {names} FROM {TABLE}{where} ORDER BY {order}"
 
 
-def start_of(table: Table) -> str:
+def start_of(table: tables.Table) -> str:
     """Return the time column of a table; empty for tables without time."""
     return table.start or ("period_start" if table is tables.SLA else "")
 

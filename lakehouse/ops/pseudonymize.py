@@ -18,7 +18,6 @@ from lakehouse.core.delta_rs import TABLE, Location, delta_errors, query
 from lakehouse.engines.delta_tables import row_schema, schema_mode
 from lakehouse.errors import TableNotFoundError
 from lakehouse.ops.maintain.actions import Executor
-from lakehouse.tables import Table
 from lakehouse.tables.parquet_layout import writer_properties
 from lakehouse.tables.table import identifier, standard_text, texts
 
@@ -65,7 +64,7 @@ def forget(
                     yield table.path, _replace(table, delta, name, other)
 
 
-def _tables(location: Location, *layers: str) -> Iterator[tuple[Table, DeltaTable]]:
+def _tables(location: Location, *layers: str) -> Iterator[tuple[tables.Table, DeltaTable]]:
     """Yield the existing tables of some layers that can contain names."""
     for table in (*tables.BRONZE, *tables.GOLD):
         if table.layer in layers and (table is tables.MEMBERS or _columns(table)):
@@ -75,14 +74,14 @@ def _tables(location: Location, *layers: str) -> Iterator[tuple[Table, DeltaTabl
                 continue
 
 
-def _count(table: Table, delta: DeltaTable, name: str) -> int:
+def _count(table: tables.Table, delta: DeltaTable, name: str) -> int:
     if table is tables.MEMBERS:
         return len(_sets(delta, name))
     (row,) = query(delta, f"SELECT count(*) AS n FROM {TABLE} WHERE {_has(table, name)}")
     return int(row["n"])
 
 
-def _replace(table: Table, delta: DeltaTable, name: str, other: str) -> int:
+def _replace(table: tables.Table, delta: DeltaTable, name: str, other: str) -> int:
     if table is tables.MEMBERS:
         return _replace_in_sets(delta, name, other)
     old, new = standard_text(name), standard_text(other)
@@ -120,11 +119,11 @@ def _sets(delta: DeltaTable, name: str) -> list[dict[str, Any]]:
     return [row for row in rows if any(name in client.values() for client in row["clients"])]
 
 
-def _has(table: Table, name: str) -> str:
+def _has(table: tables.Table, name: str) -> str:
     return " OR ".join(f"{identifier(own)} = {standard_text(name)}" for own in _columns(table))
 
 
-def _columns(table: Table) -> tuple[str, ...]:
+def _columns(table: tables.Table) -> tuple[str, ...]:
     return tuple(
         column for column in ("user", "user_name", "client_id") if column in table.column_names
     )

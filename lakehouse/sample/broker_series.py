@@ -1,24 +1,15 @@
 """Series of brokers and controllers: partitions, topics, tiered storage, requests and nodes."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
+from operator import eq, lt
 from typing import Final
 
 from lakehouse.core.metrics import COPY_LAG, DELETE_LAG, LEADERLESS, NODE_FENCED, UNDER_MIN_ISR
 from lakehouse.core.periods import HOUR_US
-from lakehouse.sample import cluster
+from lakehouse.sample import cluster, timeline
 from lakehouse.sample.cluster import BROKERS, MINUTE_US, SECOND_US, SOURCES, TOPICS, Subject, Topic
-from lakehouse.sample.timeline import (
-    ABSENT,
-    WINDOW_US,
-    History,
-    Increments,
-    Series,
-    Timeline,
-    Value,
-    added_up,
-    leader,
-)
+from lakehouse.sample.timeline import ABSENT, History, Increments, Series, Timeline, Value, leader
 
 _SLOW_EACH: Final = 3
 """Every so many partitions of a topic have slow followers."""
@@ -37,14 +28,14 @@ def of_partitions(of: Timeline, source: int) -> Iterator[Series]:
             yield Series(Subject(LEADERLESS, topic, partition), history)
             under.append(_under_min_isr(of, source, topic, partition))
             yield Series(Subject(UNDER_MIN_ISR, topic, partition), under[-1])
-            at_min = _at_min_isr(of, source, topic, partition)
+            at_min = _in_sync(of, source, topic, partition, eq)
             yield Series(Subject(cluster.AT_MIN_ISR, topic, partition), at_min)
             led.append(_is_led(of, source, brokers))
             if source in brokers:
                 size = _sizes(of, topic, partition)
                 yield Series(Subject(cluster.LOG_SIZE, topic, partition), size)
-    yield Series(Subject(cluster.UNDER_MIN_ISR_COUNT), added_up(under))
-    yield Series(Subject(cluster.LED), added_up(led))
+    yield Series(Subject(cluster.UNDER_MIN_ISR_COUNT), timeline.added_up(under))
+    yield Series(Subject(cluster.LED), timeline.added_up(led))
 
 
 def _is_leaderless(brokers: tuple[int, ...], fenced: int | None) -> float:
@@ -53,7 +44,7 @@ def _is_leaderless(brokers: tuple[int, ...], fenced: int | None) -> float:
 
 def refused_writes(of: Timeline, source: int) -> Increments:
     """Return the instants of writes refused because too few replicas are in sync."""
-    under = added_up([
+    under = timeline.added_up([
         _under_min_isr(of, source, topic, partition)
         for topic, declared in TOPICS.items() for partition in range(declared.partitions)
     ])  # fmt: skip
@@ -66,27 +57,25 @@ def refused_writes(of: Timeline, source: int) -> Increments:
 
 
 def _under_min_isr(of: Timeline, source: int, topic: str, partition: int) -> History:
-    declared, brokers = TOPICS[topic], TOPICS[topic].brokers(partition)
-
-    def is_under(fenced: int | None) -> Value:
-        in_sync = sum(one != fenced for one in brokers)
-        return float(in_sync < declared.min_isr) if in_sync else ABSENT
-
-    history = of.by_epoch(source, brokers, is_under)
+    brokers = TOPICS[topic].brokers(partition)
+    history = _in_sync(of, source, topic, partition, lt)
     if brokers[0] == source and partition % _SLOW_EACH == 0:
         for from_us, to_us in of.spans("slow", topic):
             history += [(from_us + partition * SECOND_US, 1.0), (to_us, 0.0)]
     return sorted(history)
 
 
-def _at_min_isr(of: Timeline, source: int, topic: str, partition: int) -> History:
+def _in_sync(
+    of: Timeline, source: int, topic: str, partition: int, is_so: Callable[[int, int], bool]
+) -> History:
+    """Return how the number of replicas in sync compares with the min ISR."""
     declared, brokers = TOPICS[topic], TOPICS[topic].brokers(partition)
 
-    def is_at(fenced: int | None) -> Value:
+    def compared(fenced: int | None) -> Value:
         in_sync = sum(one != fenced for one in brokers)
-        return float(in_sync == declared.min_isr) if in_sync else ABSENT
+        return float(is_so(in_sync, declared.min_isr)) if in_sync else ABSENT
 
-    return of.by_epoch(source, brokers, is_at)
+    return of.by_epoch(source, brokers, compared)
 
 
 def _is_led(of: Timeline, source: int, brokers: tuple[int, ...]) -> History:
@@ -106,7 +95,7 @@ _SEGMENT: Final = 268_435_456.0
 _WAITING: Final = (*range(1, 13), *range(11, -1, -1))
 _COPY_EVERY_US: Final = 30 * MINUTE_US
 _RECORDS_KEPT: Final = 400_000.0  # only on brokers' disks
-_WINDOW_SECONDS: Final = WINDOW_US // SECOND_US
+_WINDOW_SECONDS: Final = timeline.WINDOW_US // SECOND_US
 
 
 def of_topic(of: Timeline, source: int, topic: str, declared: Topic) -> Iterator[Series]:

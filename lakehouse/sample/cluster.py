@@ -343,10 +343,5 @@ def _daily(back: int, dice: list[random.Random]) -> Iterator[Line]:
     minutes = _THROTTLED_A_DAY[min(back, len(_THROTTLED_A_DAY) - 1)]
     for day, each in enumerate(dice):
         yield day, 60, "remote", "clicks", each.uniform(30, 50)
-        yield (
-            day,
-            680 + each.uniform(-15, 15),
-            "throttled",
-            "invoicing",
-            minutes * each.uniform(0.93, 1.07),
-        )
+        minute, length = 680 + each.uniform(-15, 15), minutes * each.uniform(0.93, 1.07)
+        yield day, minute, "throttled", "invoicing", length

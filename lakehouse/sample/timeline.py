@@ -1,7 +1,7 @@
 """The timeline of a sample: outages, load, scrapes, and spans of a series that scrapes observe.
 
 The spans follow the rules of the agents' encoder. All changes are known in advance here, so the
-cost depends on the changes, not on the samples. A span is as long as its value is held; ``bronze``
+cost depends on the changes, not on the samples. A span is as long as its value is held; ``writer``
 splits it at windows.
 """
 
@@ -14,15 +14,7 @@ from typing import Final, Literal, NamedTuple
 
 from lakehouse.core.periods import DAY_US, HOUR_US
 from lakehouse.sample import cluster
-from lakehouse.sample.cluster import (
-    BROKERS,
-    MINUTE_US,
-    SECOND_US,
-    SOURCES,
-    Incident,
-    Metric,
-    Subject,
-)
+from lakehouse.sample.cluster import MINUTE_US, SECOND_US, Incident, Metric, Subject
 from lakehouse.tables import DEFAULT_WINDOW_SECONDS
 
 WINDOW_US: Final = DEFAULT_WINDOW_SECONDS * 1_000_000
@@ -209,7 +201,7 @@ class Timeline:
 
     def outages(self, source: int) -> tuple[tuple[int, int], ...]:
         """Return the spans in which a source is away."""
-        return tuple((a.from_us, a.to_us) for a in self.away if a.name == SOURCES[source])
+        return tuple((a.from_us, a.to_us) for a in self.away if a.name == cluster.SOURCES[source])
 
     def started(self, source: int, at_us: int) -> int:
         """Return the start of the JVM that responds at an instant."""
@@ -281,7 +273,7 @@ def leader(brokers: Sequence[int], fenced: int | None) -> int | None:
 def reporters(brokers: Sequence[int], fenced: int | None) -> tuple[int, ...]:
     """Return the reporters of a partition: its leader, or two live brokers without a leader."""
     found = leader(brokers, fenced)
-    return (found,) if found else tuple(one for one in BROKERS if one != fenced)[:2]
+    return (found,) if found else tuple(one for one in cluster.BROKERS if one != fenced)[:2]
 
 
 def added_up(histories: Sequence[History]) -> History:

@@ -7,7 +7,7 @@ records. Other series come from ``broker_series``.
 import datetime as dt
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from operator import itemgetter
@@ -15,28 +15,9 @@ from typing import Final, NamedTuple
 
 from lakehouse.core.metrics import GROUP_LAG, PARTITION_LAG
 from lakehouse.core.periods import DAY_US, HOUR_US, micros
-from lakehouse.sample import broker_series, cluster
-from lakehouse.sample.cluster import (
-    MARGIN_US,
-    MINUTE_US,
-    SECOND_US,
-    SOURCES,
-    TOPICS,
-    Client,
-    Subject,
-    Topic,
-)
-from lakehouse.sample.timeline import (
-    ABSENT,
-    WINDOW_US,
-    History,
-    Increments,
-    Series,
-    Timeline,
-    Value,
-    leader,
-    reporters,
-)
+from lakehouse.sample import broker_series, cluster, timeline
+from lakehouse.sample.cluster import MARGIN_US, MINUTE_US, SECOND_US, Subject
+from lakehouse.sample.timeline import ABSENT, History, Increments, Series, Timeline, Value, leader
 from lakehouse.tables.agent_names import LOST
 
 _BUSY_HOURS: Final = {8: 0.5, 10: 1.0, 14: 0.7, 18: 0.0}
@@ -48,7 +29,7 @@ _OVER: Final = 1.004
 _THROTTLES_MS: Final = (120.0, 260.0, 410.0, 260.0)
 
 
-def of_client(of: Timeline, source: int, client: Client) -> Iterator[Series]:
+def of_client(of: Timeline, source: int, client: cluster.Client) -> Iterator[Series]:
     """Yield the series of a client."""
     for metric in (*cluster.THROTTLES, *cluster.RATES):
         history: History = [(of.start_us, None)]
@@ -66,7 +47,7 @@ def of_quotas(of: Timeline, source: int) -> Iterator[Series]:
             yield Series(Subject(metric, user=user, client_id=client_id), limit)
 
 
-def _throttled(of: Timeline, client: Client) -> History:
+def _throttled(of: Timeline, client: cluster.Client) -> History:
     history: History = []
     for from_us, to_us in of.spans("throttled", client.client_id):
         times = range(from_us, to_us, 2 * MINUTE_US)
@@ -75,7 +56,7 @@ def _throttled(of: Timeline, client: Client) -> History:
     return history
 
 
-def _rate(of: Timeline, client: Client) -> History:
+def _rate(of: Timeline, client: cluster.Client) -> History:
     """Return a few rates a day."""
     first_us = of.start_us // DAY_US * DAY_US
     changes: History = [
@@ -106,10 +87,10 @@ _LADDER_S: Final = (
 def of_group(of: Timeline, source: int, group: str) -> Iterator[Series]:
     """Yield the series of a group in the topic that it reads."""
     topic = cluster.GROUPS[group]
-    declared = TOPICS[topic]
+    declared = cluster.TOPICS[topic]
     for partition in range(declared.partitions):
         yield from _lost(of, source, group, topic, partition)
-    led = declared.led_by(source)
+    led, parts = declared.led_by(source), [*map(declared.brokers, range(declared.partitions))]
     behind = _behind(of, group)
     per_second = declared.rate // 2
     sums: History = [
@@ -124,7 +105,7 @@ def of_group(of: Timeline, source: int, group: str) -> Iterator[Series]:
     for metric, quiet, changes in (
         (GROUP_LAG, 0.0, sums), (low, 0.0, lows), (high, _KEEPS_UP_S, highs)
     ):  # fmt: skip
-        history = _where_led(of, source, declared, quiet, changes)
+        history = _where_led(of, source, parts, quiet, changes if led else [])
         yield Series(Subject(metric, topic, group=group), history)
     for partition in range(declared.partitions):
         yield from _of_headroom(of, source, group, topic, partition)
@@ -143,7 +124,7 @@ def expired(of: Timeline, group: str, partition: int) -> Increments:
 
 def _lost(of: Timeline, source: int, group: str, topic: str, partition: int) -> Iterator[Series]:
     # Expired records are counted from a leader's second answer on.
-    brokers = TOPICS[topic].brokers(partition)
+    brokers = cluster.TOPICS[topic].brokers(partition)
     interval_us = of.attempts(source, "offsets").interval_us
     history: History = []
     for at_us, fenced in of.epochs:
@@ -157,7 +138,7 @@ def _lost(of: Timeline, source: int, group: str, topic: str, partition: int) -> 
 
 def _behind(of: Timeline, group: str) -> list[tuple[int, int, int]]:
     """Return instants with the least and the greatest delay of a group, in seconds."""
-    found, kept_s = [], TOPICS[cluster.GROUPS[group]].hours * 3600
+    found, kept_s = [], cluster.TOPICS[cluster.GROUPS[group]].hours * 3600
     for from_us, to_us in of.spans("late", group):
         turn_us = from_us + (to_us - from_us) * 7 // 8
         for at_us in range(from_us + _STEP_US, to_us, _STEP_US):
@@ -173,8 +154,8 @@ def _of_headroom(
     of: Timeline, source: int, group: str, topic: str, partition: int
 ) -> Iterator[Series]:
     """Yield the time until retention reaches a group; no value: more than half is left."""
-    brokers = TOPICS[topic].brokers(partition)
-    kept_s = TOPICS[topic].hours * 3600
+    brokers = cluster.TOPICS[topic].brokers(partition)
+    kept_s = cluster.TOPICS[topic].hours * 3600
     lows: History = []
     highs: History = []
     for at_us, seconds, _ in _behind(of, group) if brokers[0] == source else ():
@@ -184,25 +165,19 @@ def _of_headroom(
         highs.append((at_us, float(_LEFT_S[bisect_left(_LEFT_S, left)]) if in_danger else ABSENT))
     usual: tuple[Value, Value] = None, ABSENT
     for metric, value, changes in zip(cluster.HEADROOM, usual, (lows, highs), strict=True):
-        led = [
-            (at_us, value if leader(brokers, fenced) == source else ABSENT)
-            for at_us, fenced in of.epochs
-        ]
-        yield Series(
-            Subject(metric, topic, partition, group=group), sorted(led + changes, key=itemgetter(0))
-        )
+        history = _where_led(of, source, [brokers], value, changes)
+        yield Series(Subject(metric, topic, partition, group=group), history)
 
 
 def _where_led(
-    of: Timeline, source: int, declared: Topic, value: float, changes: History
+    of: Timeline, source: int, parts: Sequence[tuple[int, ...]], value: Value, changes: History
 ) -> History:
-    """Return a value and its changes, while the source leads a partition of the topic."""
-    every = [declared.brokers(one) for one in range(declared.partitions)]
-    leads = [
-        (at_us, value if any(leader(one, fenced) == source for one in every) else ABSENT)
+    """Return a value while the source leads a partition of these brokers, and its changes."""
+    leads: History = [
+        (at_us, value if any(leader(one, fenced) == source for one in parts) else ABSENT)
         for at_us, fenced in of.epochs
     ]
-    return sorted([*leads, *(changes if declared.led_by(source) else ())], key=itemgetter(0))
+    return sorted(leads + changes, key=itemgetter(0))
 
 
 def _bucket_end(value: int) -> float:
@@ -242,7 +217,7 @@ class SampleValues(Timeline):
             yield from broker_series.of_controller(self)
             return
         yield from broker_series.of_partitions(self, source)
-        for topic, declared in TOPICS.items():
+        for topic, declared in cluster.TOPICS.items():
             yield from broker_series.of_topic(self, source, topic, declared)
         for group in cluster.GROUPS:
             yield from of_group(self, source, group)
@@ -255,7 +230,7 @@ class SampleValues(Timeline):
 
     def events(self) -> Iterator[Event]:
         """Yield the events that agents record."""
-        for source in SOURCES:
+        for source in cluster.SOURCES:
             if self.families(source):
                 yield Event(source, self.start_us, "agent_start")
         for one in self.away:
@@ -263,16 +238,16 @@ class SampleValues(Timeline):
             at_us = min(each.answered(each.number(one.to_us)) for each in reads if each.outages)
             old, new = str(self.started(one.broker, one.from_us)), str(one.to_us)
             yield Event(one.broker, at_us, "source_restart", old=old, new=new)
-        every = ((name, n) for name, one in TOPICS.items() for n in range(one.partitions))
+        every = ((name, n) for name, one in cluster.TOPICS.items() for n in range(one.partitions))
         for topic, partition in every:
             yield from self._leader_changes(topic, partition)
 
     def _leader_changes(self, topic: str, partition: int) -> Iterator[Event]:
-        brokers = TOPICS[topic].brokers(partition)
+        brokers = cluster.TOPICS[topic].brokers(partition)
         for (_, before), (at_us, fenced) in pairwise(self.epochs):
             old_one, new_one = leader(brokers, before), leader(brokers, fenced)
-            names = [SOURCES[one] if one else "none" for one in (old_one, new_one)]
-            for source in reporters(brokers, fenced) if old_one != new_one else ():
+            names = [cluster.SOURCES[one] if one else "none" for one in (old_one, new_one)]
+            for source in timeline.reporters(brokers, fenced) if old_one != new_one else ():
                 read = self.attempts(source, "leaders")
                 noticed_us = read.answered(read.number(at_us))
                 yield Event(source, noticed_us, "leader_change", topic, partition, *names)
@@ -282,7 +257,7 @@ def sampled(until: dt.datetime, weeks: int, seed: int) -> tuple[SampleValues, ..
     """Return ISO weeks (UTC) before an instant and the time since then, older weeks first."""
     day = (until - dt.timedelta(days=until.weekday())).date()
     monday_us = micros(dt.datetime.combine(day, dt.time(), dt.UTC))
-    until_us = micros(until) // WINDOW_US * WINDOW_US
+    until_us = micros(until) // timeline.WINDOW_US * timeline.WINDOW_US
     start_us, whole_us = (
         monday_us - 7 * count * DAY_US for count in (weeks, min(weeks, WHOLE_WEEKS))
     )

@@ -29,7 +29,6 @@ from lakehouse.kernel import arrow_types
 from lakehouse.rollup import gold_tables, lease
 from lakehouse.slo import levels, sli_query
 from lakehouse.slo.burn_rate import LENGTHS_US, PAIRS, Pair, burnt_us, least_us
-from lakehouse.slo.levels import with_clusters
 from lakehouse.slo.report_calendar import Correction, Maintenance, excluded_of
 from lakehouse.slo.sla_statement import Statement, build, build_all
 from lakehouse.slo.sli_query import Key, Lifetime, Query, SliKey
@@ -121,7 +120,7 @@ class _Reader:
         planned, agreed = self.options.maintenance, self.options.corrections
         statements = self._with_outside(statements, planned, ("maintenance", "without"))
         statements = self._with_outside(statements, agreed, ("corrections", "agreed"))
-        return with_clusters(levels.split(self.gold, statements, planned, agreed))
+        return levels.with_clusters(levels.split(self.gold, statements, planned, agreed))
 
     @cached_property
     def _queries(self) -> list[Query]:

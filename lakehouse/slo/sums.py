@@ -15,12 +15,11 @@ from lakehouse.core.subjects import SUBJECT_COLUMNS
 from lakehouse.engines.gold_reader import GoldRows, before_window, is_hourly
 from lakehouse.engines.relation import Relation, is_one_of, select
 from lakehouse.kernel import arrow_types
-from lakehouse.slo import sli_query
 from lakehouse.slo.burn_rate import BadWindow
-from lakehouse.slo.counters.event_counter import EventCounter, lives
+from lakehouse.slo.event_counter import EventCounter, lives
 from lakehouse.slo.report_calendar import Maintenance
 from lakehouse.slo.sla_statement import Counts, Statement, Sums, Times
-from lakehouse.slo.sli_query import BEFORE, PERIOD, Exclusions, Lifetime, Query, SliKey
+from lakehouse.slo.sli_query import BEFORE, PERIOD, Exclusions, Lifetime, Query, SliKey, judge
 
 BadTime = tuple[int, int]
 """The last microsecond of a row of gold, or of a slice, and the bad time in it (µs)."""
@@ -167,7 +166,7 @@ class SliRows(NamedTuple):
             return select(f"SELECT {columns} FROM {{rows}} r", rows=windows)
         size, first = query.unit_us, query.period.span[0]
         slot = f"r.window_start - ((r.window_start - {first}) % {size} + {size}) % {size}"
-        judged = zip(sli_query.judge(query.slices, query.window_us), Times._fields, strict=True)
+        judged = zip(judge(query.slices, query.window_us), Times._fields, strict=True)
         columns = ", ".join(f"{sql} AS {name}" for sql, name in judged)
         rows = self._with_expected(self._slots(part, slot), query)
         sql = f"SELECT {_KEY}, r.at, {columns}, 0 AS {BEFORE} FROM {{rows}} r"

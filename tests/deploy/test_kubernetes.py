@@ -14,7 +14,7 @@ import yaml
 
 from collector.config import loader
 from deploy import tools
-from lakehouse.cli.reports.weekly import settings_in, weekly as weekly_command
+from lakehouse.cli.weekly import settings_in, weekly as weekly_command
 
 ROOT = Path(__file__).parents[2]
 OVERLAYS = ROOT / "deploy/kubernetes/overlays"

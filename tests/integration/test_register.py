@@ -12,10 +12,10 @@ from collector.sources.admin.watched_groups import Owners, WatchedGroups
 from collector.spool.spool import Spool
 from lakehouse import tables
 from lakehouse.cli.main import main
+from lakehouse.cli.views import register_tables
 from lakehouse.core import lake
 from lakehouse.engines.spark_relations import table_of
 from lakehouse.errors import LakeReplacedError, TableNotFoundError
-from lakehouse.ops.register import register
 from tests.lake_builder import Batch, made
 
 if TYPE_CHECKING:
@@ -50,7 +50,8 @@ def schema(spark: SparkSession) -> Iterator[None]:
 @pytest.mark.usefixtures("schema")
 def test_registered_names_show_new_rows_without_a_write(spark: SparkSession, root: Path) -> None:
     before = {file: file.stat().st_mtime_ns for file in root.rglob("*")}
-    told = [register(spark, str(root), NAMES) for _ in range(2)]  # the second changes nothing
+    # The second call changes nothing.
+    told = [register_tables(spark, str(root), NAMES) for _ in range(2)]
     assert told[0] == told[1]
     every = (*tables.BRONZE, *tables.CONTROL)
     assert told[0] == [f"`spark_catalog`.`registered`.`{one.name}`" for one in every]
@@ -71,7 +72,7 @@ def test_owner_changes_watched_groups_with_sql_and_agents_read_them(
 ) -> None:
     ran = CliRunner().invoke(main, ["watched-groups", str(root)])
     assert (ran.exit_code, ran.stdout) == (0, "")
-    register(spark, str(root), NAMES)
+    register_tables(spark, str(root), NAMES)
     name = lake.at(NAMES, gold="spark_catalog.gold").name(tables.WATCHED_GROUPS)
     for statement in (
         "INSERT INTO NAME VALUES ('a*', array('g', '!h'), 'me', current_timestamp())",
@@ -88,11 +89,11 @@ def test_owner_changes_watched_groups_with_sql_and_agents_read_them(
 
 @pytest.mark.usefixtures("schema")
 def test_name_of_other_lake_is_refused(spark: SparkSession, root: Path, tmp_path: Path) -> None:
-    register(spark, str(root), NAMES)
+    register_tables(spark, str(root), NAMES)
     for one in tables.BRONZE:
         made(tmp_path, one)
     with pytest.raises(LakeReplacedError, match=r"is registered at .+\. If the lake has moved"):
-        register(spark, str(tmp_path), NAMES)
+        register_tables(spark, str(tmp_path), NAMES)
 
 
 @pytest.mark.usefixtures("schema")
@@ -100,7 +101,7 @@ def test_tables_that_are_not_there_are_one_line(
     spark: SparkSession, root: Path, tmp_path: Path
 ) -> None:
     with pytest.raises(TableNotFoundError, match="Check that an agent has delivered"):
-        register(spark, str(tmp_path), NAMES)
+        register_tables(spark, str(tmp_path), NAMES)
     ran = CliRunner().invoke(main, ["register", str(tmp_path), "--bronze", NAMES])
     assert ran.exit_code == 1
     assert ran.stderr.splitlines()[-1].startswith(f"jmxlake: {tmp_path}: no table bronze/runs")

@@ -13,7 +13,6 @@ import pytest
 
 from lakehouse import tables
 from lakehouse.ops.views import render
-from lakehouse.ops.views.metric_views import metric_views
 from tests import dashboard
 from tests.deploy.bundle_file import read
 from tests.docs.pages import under
@@ -381,8 +380,7 @@ def test_spark_measures_the_views(
     try:
         given = ("--dialect", "spark", "--schema", "measured", "--metric-views", "--run")
         assert jmxlake("views", *given, str(lake)) == ""
-        columns = {view.name: view.columns for view in render.views()}
-        for one in metric_views(columns):
+        for one in render.metric_views():
             by = ", ".join(one.dimensions[:3])
             measures = ", ".join(f"MEASURE({name}) AS {name}" for name in one.measures)
             of_spark = f"SELECT {by}, {measures} FROM measured.{one.name} GROUP BY {by}"  # noqa: S608

@@ -20,7 +20,7 @@ from packaging.requirements import Requirement
 
 from lakehouse import tables
 from lakehouse.cli.main import given, main
-from lakehouse.cli.reports.weekly import settings_in, weekly
+from lakehouse.cli.weekly import settings_in, weekly
 from lakehouse.core.lake import Lake
 from lakehouse.notebooks.choices import LABELS
 from tests.dashboard import FILE

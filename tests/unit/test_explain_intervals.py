@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 from lakehouse.core.metrics import UNDER_MIN_ISR, WATCHED_OF
 from lakehouse.core.objective import Objective
 from lakehouse.core.periods import length, shared, union, without
-from lakehouse.explain.intervals import Total, intervals
+from lakehouse.explain.evidence import Total, intervals
 from lakehouse.explain.story import watched
 from lakehouse.gold.incidents import Incident
 

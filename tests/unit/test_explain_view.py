@@ -18,8 +18,8 @@ from lakehouse.core import periods
 from lakehouse.core.metrics import LEADERLESS, UNDER_MIN_ISR, WATCHED_OF
 from lakehouse.core.subjects import Subject
 from lakehouse.explain import story as stories
-from lakehouse.explain.evidence import Evidence, Scope
-from lakehouse.explain.intervals import Attempt, Total
+from lakehouse.explain.evidence import Attempt, Evidence, Total
+from lakehouse.explain.story import Scope
 from lakehouse.explain.subject import NO_EVENTS, Events
 from lakehouse.explain.terminal import GOOD, LEGEND, view
 from lakehouse.gold.incidents import Incident

@@ -18,12 +18,12 @@ from collector.errors import ConfigError
 from collector.sources.registry import TRANSPORTS
 from docs.tools import schemas
 from lakehouse.cli.main import main
-from lakehouse.cli.reports.weekly import weekly
+from lakehouse.cli.weekly import weekly
 from lakehouse.core.yaml_nodes import worst
 from lakehouse.errors import LakehouseError
 from lakehouse.report import owners
 from lakehouse.report.send import settings
-from lakehouse.sample import files
+from lakehouse.sample import writer
 from lakehouse.slo import report_calendar
 from lakehouse.slo.openslo import objective_files
 from tests import json_schema_check
@@ -102,18 +102,18 @@ def test_shipped_file_is_valid_and_names_its_schema(file: Path, name: str) -> No
 
 
 def test_written_files_are_valid_and_name_their_schemas(tmp_path: Path) -> None:
-    beside = files.beside(tmp_path / "lake")
-    files.write(beside, [])
+    beside = writer.beside(tmp_path / "lake")
+    writer.write_files(beside, [])
     config = CliRunner().invoke(main, ["weekly", "--print-config"]).stdout
     texts = {name: getattr(beside, name).read_text("utf-8") for name in beside._fields}
     for name, text in {**texts, "weekly": config}.items():
         assert text.startswith("# yaml-language-server: $schema=https://")
         assert text.partition("\n")[0].endswith(f"/{name}.schema.json")
         assert wrong(name, text) == []
-    files.check_free(beside)
-    beside.owners.write_text(texts["owners"].replace(files._MARK, ""), "utf-8")
+    writer.check_free(tmp_path / "lake")
+    beside.owners.write_text(texts["owners"].replace(writer._MARK, ""), "utf-8")
     with pytest.raises(LakehouseError, match="is kept"):
-        files.check_free(beside)
+        writer.check_free(tmp_path / "lake")
 
 
 def commented(text: str) -> str:

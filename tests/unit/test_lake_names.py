@@ -10,10 +10,10 @@ from pyspark.errors import AnalysisException
 
 from lakehouse import tables
 from lakehouse.cli.options import LakeOptions
+from lakehouse.cli.views import register_tables
 from lakehouse.core import lake as lakes
 from lakehouse.engines.spark_engine import STAGING
 from lakehouse.errors import LakeNotFoundError, TableNotFoundError
-from lakehouse.ops.register import register
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,7 +22,7 @@ ROOT = "s3://bucket/kafka"
 
 
 class FakeSpark:
-    """A session over a lake with some of the agents' tables, as far as ``register`` asks it."""
+    """A session over a lake with some tables, as far as ``register_tables`` needs it."""
 
     def __init__(self, *present: tables.Table) -> None:
         self._paths = {one.name: f"{ROOT}/{one.path}" for one in present}
@@ -107,7 +107,7 @@ def test_no_name_leaves_its_quotes():
 
 
 def registered(*present: tables.Table) -> list[str]:
-    return register(FakeSpark(*present), ROOT, "main.bronze")
+    return register_tables(FakeSpark(*present), ROOT, "main.bronze")
 
 
 def test_what_a_lake_has_is_registered():

@@ -53,7 +53,7 @@ from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.errors import LakehouseError
 from lakehouse.report import owners
 from lakehouse.rollup.run import rollup
-from lakehouse.sample import bronze, cluster, files, values
+from lakehouse.sample import cluster, values, writer
 from lakehouse.sample.cluster import FAMILIES, GROUPS, METRICS, SOURCES, TOPICS, Incident
 from lakehouse.sample.timeline import ABSENT, WINDOW_US, Series as SampleSeries, leader
 from lakehouse.sample.values import SampleValues
@@ -121,7 +121,7 @@ def encoded(script: SampleValues) -> dict[str, list[Row]]:
 
 @pytest.fixture(scope="module")
 def generated(script: SampleValues) -> dict[str, list[Row]]:
-    made = bronze.rows([script])
+    made = writer.rows([script])
     return {table.name: _plain(made, table) for table in tables.BRONZE}
 
 
@@ -196,7 +196,7 @@ def test_the_older_weeks_have_what_the_default_objectives_need() -> None:
 
 
 def test_tables_are_made_as_agents_make_them(tmp_path: Path) -> None:
-    bronze.write(tmp_path / "lake", [SCRIPT])
+    writer.write(tmp_path / "lake", [SCRIPT])
     for table in tables.BRONZE:
         made = DeltaTable(str(tmp_path / "lake" / table.path))
         agents = lake_builder.made(tmp_path / "agents", table)
@@ -205,7 +205,7 @@ def test_tables_are_made_as_agents_make_them(tmp_path: Path) -> None:
         assert made.metadata().partition_columns == agents.metadata().partition_columns
         assert made.version() == (1 + len(SOURCES) if table is tables.SCRAPES else 1)
     with pytest.raises(LakehouseError, match="there is a lake already"):
-        bronze.write(tmp_path / "lake", [SCRIPT])
+        writer.write(tmp_path / "lake", [SCRIPT])
 
 
 def test_a_sample_is_weeks_and_the_days_since() -> None:
@@ -269,17 +269,17 @@ def test_the_files_beside_a_sample_name_its_topics_and_its_restarts(tmp_path: Pa
     lake = tmp_path / "lake"
     asked = ["sample", str(lake), "--weeks", "1", "--until", "2026-11-09"]
     assert CliRunner().invoke(main, asked).exit_code == 0
-    said = owners.load(files.beside(lake).owners)
+    said = owners.load(writer.beside(lake).owners)
     assert said.of({"topic": "orders"}).team == "Commerce"
     assert said.of({"user": "billing", "client_id": "invoicing"}).team == "Finance"
-    (planned,) = report_calendar.load_maintenance(files.beside(lake).maintenance)
+    (planned,) = report_calendar.load_maintenance(writer.beside(lake).maintenance)
     (span,) = values.sampled(dt.datetime(2026, 11, 9, tzinfo=dt.UTC), 1, 1)
     restarts = [one for one in span.incidents if one.kind == "restarted"]
     assert all(planned.start_us < one.from_us < one.to_us < planned.end_us for one in restarts)
     rmtree(lake)
     assert CliRunner().invoke(main, asked).exit_code == 0
     rmtree(lake)
-    files.beside(lake).owners.write_text("owners: []\n")
+    writer.beside(lake).owners.write_text("owners: []\n")
     ended = CliRunner().invoke(main, asked)
     assert ended.exit_code == 1
     assert "the file is not a sample's" in ended.output
@@ -298,7 +298,7 @@ def rolled_up(
     days = SampleValues(
         start, until, cluster.within(every, start, until), request.param == _FIVE_DAYS
     )
-    bronze.write(root, [days])
+    writer.write(root, [days])
     rollup(LocalEngine(lakes.at(str(root))), objective_files.load())
     return root, days
 
@@ -419,7 +419,7 @@ def _encode(script: SampleValues, source: int) -> Batch:
         assert encoder.accepts(scrape)
         encoder.record(scrape)
     sealed = encoder.flush(UNTIL + 2 * WINDOW_US)
-    origin = Origin(cluster.NAME, SOURCES[source], bronze.catalogue_of(script))
+    origin = Origin(cluster.NAME, SOURCES[source], writer.catalogue_of(script))
     return next(batches_of([(sealed, origin)], max_rows=1 << 30))
 
 
@@ -432,7 +432,7 @@ def _scrapes(script: SampleValues, source: int) -> Iterator[Scrape]:
         for number in range(reads.number(START), reads.number(UNTIL + 2 * WINDOW_US)):
             asked, tick = reads.requested(number), number * reads.interval_us
             if any(start <= asked < end for start, end in reads.outages):
-                ended = asked + bronze.REFUSED_US
+                ended = asked + writer.REFUSED_US
                 yield Scrape(
                     family,
                     tick,
@@ -440,7 +440,7 @@ def _scrapes(script: SampleValues, source: int) -> Iterator[Scrape]:
                     ended,
                     reads.interval_us,
                     "refused",
-                    error=bronze.NOTHING_LISTENS,
+                    error=writer.NOTHING_LISTENS,
                 )
                 continue
             jmx = FAMILIES[family].via_jmx

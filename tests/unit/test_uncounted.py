@@ -21,8 +21,8 @@ from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.report.facts import build
 from lakehouse.rollup.plan import Wanted
 from lakehouse.rollup.run import rollup
-from lakehouse.slo.counters.uncounted import Stretch, hidden
 from lakehouse.slo.openslo import objective_files
+from lakehouse.slo.uncounted import Stretch, hidden
 from tests import rollups
 from tests.lake_builder import BASE, CLUSTER, made, micros
 

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from lakehouse.cli.main import main
 from lakehouse.cli.options import named
-from lakehouse.cli.reports.weekly import settings_in, weekly
+from lakehouse.cli.weekly import settings_in, weekly
 from lakehouse.errors import ConfigFileError
 from lakehouse.report import owners
 from lakehouse.report.send import settings

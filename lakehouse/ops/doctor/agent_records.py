@@ -12,7 +12,6 @@ from lakehouse import tables
 from lakehouse.core.delta_rs import TABLE, query
 from lakehouse.core.periods import micros
 from lakehouse.ops.doctor.finding import named
-from lakehouse.tables import Table
 from lakehouse.tables.table import identifier, standard_text
 
 CLOCK_SLACK: Final = dt.timedelta(minutes=1)
@@ -294,7 +293,7 @@ def _scrapes(since: dt.datetime) -> str:
     return f'{_rows(tables.SCRAPES)} WHERE {_since(since, "start")} AND "end" > "start"'
 
 
-def _rows(table: Table) -> str:
+def _rows(table: tables.Table) -> str:
     """Return SQL for a table's rows with the declared columns."""
     return f"SELECT {', '.join(map(identifier, table.column_names))} FROM {TABLE}"
 

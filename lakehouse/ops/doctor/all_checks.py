@@ -4,7 +4,7 @@ import datetime as dt
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Literal
 
 from deltalake import DeltaTable
 
@@ -183,33 +183,25 @@ class Diagnosis:
         self._add(agents.differing(agents.skews(commits), len(versions), known))
 
     def _check_gold(self, reported: list[agent_records.FamilyRecord]) -> None:
-        if self._is_older():
+        gold = set(map(self._state, _OF_GOLD))
+        if "older" in gold:
             self._add([_OLDER_GOLD])
             return
         with self._unknown_on_error(tables.PROGRESS):
             backlog = table_health.load_backlog(self.location, self._open(tables.RUNS), self.since)
             self._add(table_health.behind(backlog, self.now, self.days))
-        if self._has_gold():
+        if "readable" in gold:  # even if gold/progress is lost
             self._check_gold_tables(reported)
 
-    def _is_older(self) -> bool:
-        """Return True if an older version wrote gold."""
-        for table in _OF_GOLD:
-            try:
-                self._open(table)
-            except errors.OlderGoldError:
-                return True
-            except errors.LakehouseError:
-                continue
-        return False
-
-    def _has_gold(self) -> bool:
-        """Return True if a rollup has written gold, even if gold/progress is lost."""
-        for table in _OF_GOLD:
-            with suppress(errors.LakehouseError):
-                self._open(table)
-                return True
-        return False
+    def _state(self, table: Table) -> Literal["older", "readable", "missing"]:
+        """Return whether an older version wrote a table of gold, or this version can read it."""
+        try:
+            self._open(table)
+        except errors.OlderGoldError:
+            return "older"
+        except errors.LakehouseError:
+            return "missing"
+        return "readable"
 
     def _check_gold_tables(self, reported: list[agent_records.FamilyRecord]) -> None:
         noted: Mapping[str, Noted] = {}

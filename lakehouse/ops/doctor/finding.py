@@ -113,18 +113,13 @@ def named(text: str) -> str:
     return display.shorten(display.visible(text))
 
 
-def why(text: str | None) -> str:
-    """Return an external reason in brackets; empty if there is none."""
-    return f" ({display.line(text, 120)})" if text else ""
-
-
 def counted(number: int, noun: str) -> str:
     """Return a number with its noun."""
     return display.untied(display.plural(number, noun))
 
 
-def some(names: list[str], most: int = 3) -> str:
-    """Return the first names of a list and the number of other names."""
-    first = ", ".join(map(named, names[:most]))
-    others = len(names) - most
+def some(names: list[str]) -> str:
+    """Return the first three names of a list and the number of other names."""
+    first = ", ".join(map(named, names[:3]))
+    others = len(names) - 3
     return f"{first} and {counted(others, 'other')}" if others > 0 else first

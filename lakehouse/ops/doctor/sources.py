@@ -6,26 +6,10 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Final
 
-from lakehouse.ops.doctor.agent_records import (
-    Failure,
-    FamilyRecord,
-    Gap,
-    Overlap,
-    SourceName,
-    by_source,
-    latest,
-)
-from lakehouse.ops.doctor.finding import (
-    CHECKS,
-    Finding,
-    counted,
-    finding,
-    named,
-    some,
-    span,
-    when,
-    why,
-)
+from lakehouse.core import display
+from lakehouse.ops.doctor import agent_records
+from lakehouse.ops.doctor.agent_records import FamilyRecord, SourceName, by_source, latest
+from lakehouse.ops.doctor.finding import CHECKS, Finding, counted, finding, named, some, span, when
 from lakehouse.tables.agent_names import role_of
 
 # Restarts and elections cause gaps of seconds every day.
@@ -72,7 +56,9 @@ def silent(
             yield from (_silent(last, now) for last in lasts)
 
 
-def gaps(all_gaps: Sequence[Gap], failures: Sequence[Failure], days: int) -> Iterator[Finding]:
+def gaps(
+    all_gaps: Sequence[agent_records.Gap], failures: Sequence[agent_records.Failure], days: int
+) -> Iterator[Finding]:
     """Yield sources with long gaps that have ended.
 
     Args:
@@ -85,7 +71,7 @@ def gaps(all_gaps: Sequence[Gap], failures: Sequence[Failure], days: int) -> Ite
         own = [failure for failure in failures if failure.source == source]
         longest = sorted(own, key=attrgetter("longest"))[:-4:-1]
         reasons = ", ".join(
-            f"{named(each.outcome)} for {span(each.longest)}{why(each.error)}" for each in longest
+            f"{named(one.outcome)} for {span(one.longest)}{_why(one.error)}" for one in longest
         )
         yield finding(
             "gap", source,
@@ -134,7 +120,7 @@ def twice(
             yield finding("twice", named(cluster), what)
 
 
-def read_twice(overlaps: Sequence[Overlap]) -> Iterator[Finding]:
+def read_twice(overlaps: Sequence[agent_records.Overlap]) -> Iterator[Finding]:
     """Yield sources with two agents, and intervals that one agent recorded twice.
 
     Args:
@@ -155,7 +141,7 @@ def read_twice(overlaps: Sequence[Overlap]) -> Iterator[Finding]:
             yield _doubled("two_agents", source, who, pairs)
 
 
-def copied(overlaps: Sequence[Overlap]) -> Iterator[Finding]:
+def copied(overlaps: Sequence[agent_records.Overlap]) -> Iterator[Finding]:
     """Yield sources with duplicate rows in bronze.
 
     Args:
@@ -166,7 +152,9 @@ def copied(overlaps: Sequence[Overlap]) -> Iterator[Finding]:
         yield _doubled("copied", source, f"duplicate rows of agent {agents}", own)
 
 
-def _doubled(check: str, source: SourceName, what: str, own: Sequence[Overlap]) -> Finding:
+def _doubled(
+    check: str, source: SourceName, what: str, own: Sequence[agent_records.Overlap]
+) -> Finding:
     """Return a finding of duplicate intervals, with their dates."""
     first, last = min(each.first for each in own), max(each.last for each in own)
     longest = max(own, key=attrgetter("total"))
@@ -229,4 +217,9 @@ def _last_failure(records: Sequence[FamilyRecord]) -> str:
     if not failed:
         return "no reason recorded"
     last = max(failed, key=attrgetter("reported_until", "family"))
-    return f"{named(last.outcome)}{why(last.error)}"
+    return f"{named(last.outcome)}{_why(last.error)}"
+
+
+def _why(text: str | None) -> str:
+    """Return an external reason in brackets; empty if there is none."""
+    return f" ({display.line(text, 120)})" if text else ""

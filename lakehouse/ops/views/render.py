@@ -1,4 +1,9 @@
-"""Statements that create the views of ``views.sql`` in one SQL dialect."""
+"""Statements that create the views of ``views.sql`` in one SQL dialect.
+
+``metric_views.yaml`` declares metric views of Unity Catalog and Spark 4.2. Their definitions have
+version 0.1 of the specification, which both read. That version has no comments, so the column list
+of the statement has them.
+"""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -7,18 +12,20 @@ from functools import lru_cache
 from importlib import resources
 from typing import Final, NamedTuple
 
+import yaml
+
 from lakehouse import tables
 from lakehouse.core.metrics import WATCHED_OF, shipped_meanings
 from lakehouse.core.observed_share import FLOOR_PERCENT, WHOLE_PERCENT
 from lakehouse.gold import event_kinds, texts
-from lakehouse.ops.views.metric_views import metric_views, statement
 from lakehouse.tables.agent_names import has_role
-from lakehouse.tables.table import identifier, spark_text, standard_text
+from lakehouse.tables.table import identifier, spark_identifier, spark_text, standard_text
 
 _VIEW: Final = re.compile(r"(?ms)^-- VIEW (\w+)\n((?:-- [^\n]*\n)+)(.+?)(?=^-- VIEW |\Z)")
 _ALIAS: Final = re.compile(r"(?:^|, |AS )(\w+)(?=,|$)")
 _CALL: Final = re.compile(r"\b(utc|local|micros|instant)\(([^()]+)\)")
 _STATE: Final = re.compile(r"state_of\[(\w+); ([^\]]+)\]")
+_METRIC: Final = re.compile(r"FILTER \(WHERE metric = ('[^']+')\)")
 _NAME: Final = re.compile(r"\{((?:gold\.)?\w+)\}")
 _WEEK: Final = "CAST(date_trunc('week', local(hour)) AS DATE)"
 _HOURS: Final = f"""\
@@ -133,11 +140,14 @@ DIALECTS: Final = {
 @lru_cache
 def views() -> tuple[View, ...]:
     """Return all views, each after the views that it reads."""
-    text = resources.files(__package__).joinpath("views.sql").read_text("utf-8")
     return tuple(
         View(name, " ".join(about.replace("-- ", "").split()), dict(_columns(sql)), _query(sql))
-        for name, about, sql in _VIEW.findall(_expanded(text))
+        for name, about, sql in _VIEW.findall(_expanded(_text("views.sql")))
     )
+
+
+def _text(file: str) -> str:
+    return resources.files(__package__).joinpath(file).read_text("utf-8")
 
 
 def _expanded(sql: str) -> str:
@@ -180,6 +190,7 @@ def _query(sql: str) -> str:
         share = next(expression for expression, name in shares.items() if name == found[1])
         return _state(share, found[2])
 
+    sql = sql.replace("{metrics_of_columns}", ", ".join(_METRIC.findall(sql)))
     return re.sub(r"(?m) *-- .*$", "", _STATE.sub(state, sql)).strip()
 
 
@@ -220,12 +231,11 @@ def statements(
             yield f"COMMENT ON VIEW {known[view.name]} IS {dialect.text(view.comment)}"
             for column, comment in view.columns.items():
                 yield f"COMMENT ON COLUMN {known[view.name]}.{column} IS {dialect.text(comment)}"
-    columns = {view.name: view.columns for view in views()}
-    for one in metric_views(columns) if measures else ():
+    for one in metric_views() if measures else ():
         name = dialect.name(*within, one.name)
         if dialect.drops_metric_views:
             yield f"DROP VIEW IF EXISTS {name}"
-        yield statement(one, name, known[one.source])
+        yield _measured(one, name, known[one.source])
     if dialect.constraints:
         yield from _keys(dialect, place)
         yield from _tags(dialect, place, known)
@@ -280,3 +290,71 @@ def _tags(
         for column in filter(_PERSONAL.get, view.columns):
             tag = dialect.name(_PERSONAL[column])
             yield f"SET TAG ON COLUMN {known[view.name]}.{column} personal_data = {tag}"
+
+
+class MetricView(NamedTuple):
+    """A metric view.
+
+    Attributes:
+        name: Name of the metric view.
+        comment: Description of its measures.
+        source: The view that it reads.
+        filter: Condition on rows of the source. Empty: all rows.
+        dimensions: Columns of the source.
+        measures: Aggregate expressions by name.
+        comments: Comments by name of a dimension or measure, in order.
+    """
+
+    name: str
+    comment: str
+    source: str
+    filter: str
+    dimensions: Sequence[str]
+    measures: Mapping[str, str]
+    comments: Mapping[str, str]
+
+
+def metric_views() -> Iterator[MetricView]:
+    """Yield the metric views of ``metric_views.yaml``."""
+    columns = {view.name: view.columns for view in views()}
+    for name, keys in yaml.safe_load(_text("metric_views.yaml")).items():
+        known, more = columns[keys["source"]], keys.get("measures", {})
+        plain = {
+            column: f"{function}({column})"
+            for function in ("sum", "max")
+            for column in keys.get(function, ())
+        }
+        comments = {column: known[column] for column in (*keys["dimensions"], *plain)}
+        comments |= {measure: comment for measure, (_, comment) in more.items()}
+        yield MetricView(
+            name, keys["comment"], keys["source"], keys.get("filter", ""), keys["dimensions"],
+            plain | {measure: sql for measure, (sql, _) in more.items()}, comments,
+        )  # fmt: skip
+
+
+def _measured(one: MetricView, name: str, source: str) -> str:
+    """Return the statement that creates a metric view.
+
+    Args:
+        one: The metric view.
+        name: Its name in SQL.
+        source: Name of its source in SQL.
+    """
+    listed = ",\n".join(
+        f"    {spark_identifier(column)} COMMENT {spark_text(comment)}"
+        for column, comment in one.comments.items()
+    )
+    return (
+        f"CREATE OR REPLACE VIEW {name} (\n{listed})\nWITH METRICS\nLANGUAGE YAML\n"
+        f"COMMENT {spark_text(one.comment)}\nAS $$\n{_definition(one, source)}$$"
+    )
+
+
+def _definition(one: MetricView, source: str) -> str:
+    columns = [{"name": name, "expr": name} for name in one.dimensions]
+    measures = [{"name": name, "expr": sql} for name, sql in one.measures.items()]
+    filtered = {"filter": one.filter} if one.filter else {}
+    definition = {
+        "version": "0.1", "source": source, **filtered, "dimensions": columns, "measures": measures,
+    }  # fmt: skip
+    return yaml.safe_dump(definition, sort_keys=False, width=1_000)

@@ -3,7 +3,7 @@
 -- The first lines of a view are its name and its comment. A line of the last SELECT has one or more columns, then their comments.
 -- {gold.topics} is a gold table, {verdicts} a view of this file. utc(x) and local(x) convert a timestamp to clock time,
 -- micros(x) to microseconds since 1970, and instant(x) converts microseconds to a timestamp. x has no parentheses.
--- {hours} inserts the columns of a row's hour.
+-- {hours} inserts the columns of a row's hour, {metrics_of_columns} the metrics that the columns of the view filter by.
 -- Unknown is NULL, never zero. state_of[x; y] is the state of a row: column x is the coverage in percent, and the state
 -- is bad if y is above zero. core/observed_share.py contains the thresholds.
 
@@ -384,10 +384,7 @@ SELECT
     max(value_max) FILTER (WHERE metric = 'kafka.partition.remote_abandoned.bytes') / 1073741824e0 AS abandoned_gib, -- GiB
     max(value_max) FILTER (WHERE metric = 'kafka.cluster.remote_orphans.bytes') / 1073741824e0 AS orphan_gib -- GiB
 FROM {gold.partitions}
-WHERE metric IN ('kafka.partition.upload_lag.records', 'kafka.partition.upload_lag.bytes',
-    'kafka.partition.upload_held_back.bytes', 'kafka.partition.upload_running.seconds',
-    'kafka.partition.delete_lag.records', 'kafka.partition.delete_lag.bytes', 'kafka.partition.delete_failed.segments',
-    'kafka.partition.remote_abandoned.bytes', 'kafka.cluster.remote_orphans.bytes')
+WHERE metric IN ({metrics_of_columns})
 GROUP BY cluster, topic, partition_id, date, hour
 
 -- VIEW remote_reads
@@ -399,8 +396,7 @@ SELECT
     max(increase) FILTER (WHERE metric = 'kafka.topic.remote_fetch.bytes') / 1073741824e0 AS read_gib, -- GiB
     max(increase) FILTER (WHERE metric = 'kafka.topic.remote_fetch.errors') AS errors -- reads that failed
 FROM {gold.topics}
-WHERE metric IN ('kafka.topic.remote_fetch.requests', 'kafka.topic.remote_fetch.bytes',
-    'kafka.topic.remote_fetch.errors')
+WHERE metric IN ({metrics_of_columns})
 GROUP BY cluster, topic, date, hour
 
 -- VIEW traffic
@@ -414,8 +410,7 @@ SELECT
     max(increase) FILTER (WHERE metric = 'kafka.topic.bytes_out') / 1073741824e0 AS read_gib, -- GiB read
     max(increase) FILTER (WHERE metric = 'kafka.topic.bytes_rejected') / 1073741824e0 AS rejected_gib -- GiB
 FROM {gold.topics}
-WHERE metric IN ('kafka.topic.messages_in', 'kafka.topic.bytes_in', 'kafka.topic.bytes_out',
-    'kafka.topic.bytes_rejected')
+WHERE metric IN ({metrics_of_columns})
 GROUP BY cluster, topic, date, hour
 
 -- VIEW answers

@@ -24,8 +24,8 @@ from lakehouse.engines.relation import Relation, is_one_of, select
 from lakehouse.errors import PeriodError, TableNotFoundError
 from lakehouse.rollup.gold_tables import Incomplete, incomplete
 from lakehouse.slo import attainment
-from lakehouse.slo.counters.uncounted import UncountedTime
 from lakehouse.slo.sla_statement import Statement
+from lakehouse.slo.uncounted import UncountedTime
 from lakehouse.tables import Table
 
 _MOST_CHANGES: Final = 10_000

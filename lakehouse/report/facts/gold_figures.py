@@ -7,7 +7,7 @@ types can be equal.
 The reading after an increase of a counter shows it. The first reading of a period can contain
 counts from before the period, and the first reading after the period contains its last counts. So
 the low bound leaves out the windows of first readings, and the high bound adds the window after the
-period. Where counts can be lost (see ``slo.counters.uncounted``) there is no high bound: "at
+period. Where counts can be lost (see ``slo.uncounted``) there is no high bound: "at
 least".
 """
 
@@ -27,7 +27,7 @@ from lakehouse.engines.relation import is_one_of
 from lakehouse.report.facts.fields import NONE, Bounds, Known, Metrics, fields_of, total
 from lakehouse.report.facts.gold import Gold, Sums, by_subject
 from lakehouse.slo import attainment
-from lakehouse.slo.counters.uncounted import Uncounted
+from lakehouse.slo.uncounted import Uncounted
 from lakehouse.tables.agent_names import role_of
 
 

@@ -12,17 +12,6 @@ from typing import Final, NamedTuple, cast
 
 from lakehouse.core import objective
 from lakehouse.core.metrics import COVERAGE, is_of_partitions
-from lakehouse.core.objective import (
-    ISO_WEEK,
-    LONGEST_DAYS,
-    NAMES,
-    Events,
-    Level,
-    Part,
-    TimeWindow,
-    Unknown,
-    is_regex,
-)
 from lakehouse.core.yaml_nodes import Findings, Node, number, truth
 from lakehouse.slo.openslo.schema import GOOD_SECONDS, check_shape, clock
 from lakehouse.tables import DEFAULT_WINDOW_SECONDS
@@ -36,11 +25,11 @@ Library = Mapping[tuple[str, str], Node]
 class Source(NamedTuple):
     """A metric, and the subjects that it is restricted to."""
 
-    level: Level
+    level: objective.Level
     metric: str
     where: Mapping[str, float]
     match: Mapping[str, tuple[str, ...]]
-    unknown: Unknown
+    unknown: objective.Unknown
 
     @property
     def has_any_op(self) -> bool:
@@ -55,7 +44,7 @@ class Source(NamedTuple):
 
 def counters(
     ratio: Node, library: Library, findings: Findings
-) -> tuple[Source | None, Events | None]:
+) -> tuple[Source | None, objective.Events | None]:
     """Return the total of a ratioMetric and the events that it counts; None if unsupported."""
     if ratio.present("raw"):
         findings.unsupported(ratio.keys["raw"], "raw ratios are not supported; name the counters")
@@ -72,7 +61,7 @@ def counters(
         findings.unsupported(ratio.entries["total"], message)
     if part.level not in {"topic", "source"}:
         findings.unsupported(ratio.entries[key], "events have level topic or source")
-    return total, Events(part.metric, key == "good", total.metric)
+    return total, objective.Events(part.metric, key == "good", total.metric)
 
 
 def source(metric: Node, library: Library, findings: Findings) -> Source | None:
@@ -95,15 +84,15 @@ def source(metric: Node, library: Library, findings: Findings) -> Source | None:
         return None
     where = {attribute: number(value) or 0.0 for attribute, value in entries(spec.get("where"))}
     match = {column: texts(patterns) for column, patterns in entries(spec.get("match"))}
-    for label in match.keys() - NAMES:
+    for label in match.keys() - objective.NAMES:
         place = spec.entries["match"].keys[label]
         if level.text != "source" or name.text == COVERAGE:
-            findings.unsupported(place, f"not one of {', '.join(NAMES)}: mistyped?")
-        elif not all(map(is_regex, match[label])):
+            findings.unsupported(place, f"not one of {', '.join(objective.NAMES)}: mistyped?")
+        elif not all(map(objective.is_regex, match[label])):
             findings.unsupported(place, "a pattern has a reversed range")
     unknown = spec.get("unknown")
-    policy = cast("Unknown", unknown.text if unknown else "interval")
-    return Source(cast("Level", level.text), name.text, where, match, policy)
+    policy = cast("objective.Unknown", unknown.text if unknown else "interval")
+    return Source(cast("objective.Level", level.text), name.text, where, match, policy)
 
 
 def _type(node: Node, library: Library, findings: Findings) -> Node | None:
@@ -147,7 +136,7 @@ def is_composite(slo: Node) -> bool:
     return any(goal.present("indicator", "indicatorRef", "compositeWeight") for goal in goals(slo))
 
 
-def composite_parts(slo: Node, findings: Findings) -> list[Part]:
+def composite_parts(slo: Node, findings: Findings) -> list[objective.Part]:
     """Return the part of each of a composite's objectives."""
     spec, metadata = slo.entries["spec"], slo.entries["metadata"].entries
     for key in spec.present("indicator", "indicatorRef"):
@@ -156,7 +145,7 @@ def composite_parts(slo: Node, findings: Findings) -> list[Part]:
     name, service = metadata["name"].text, spec.entries["service"].text
     title = metadata.get("displayName", metadata["name"]).text
     weights = (goal.get("compositeWeight") for goal in goals(slo))
-    return [Part(name, title, service, (w and number(w)) or 1.0) for w in weights]
+    return [objective.Part(name, title, service, (w and number(w)) or 1.0) for w in weights]
 
 
 def refers_to_slo(goal: Node, library: Library) -> bool:
@@ -186,7 +175,7 @@ def objectives(slo: Node, library: Library, findings: Findings) -> list[objectiv
     return supported if all(finding.kind == "note" for finding in reader.findings) else []
 
 
-def window(slo: Node) -> TimeWindow | None:
+def window(slo: Node) -> objective.TimeWindow | None:
     """Return the window of a valid SLO; None if jmxlake does not support it."""
     return _Reader(slo, {}).window()
 
@@ -226,7 +215,7 @@ class _Reader:
         return [one for one in made if one]
 
     def _objective(
-        self, position: int, goal: Node, of: _Measured, window: TimeWindow | None,
+        self, position: int, goal: Node, of: _Measured, window: objective.TimeWindow | None,
         parts: tuple[objective.Part, ...],
     ) -> objective.Objective | None:  # fmt: skip
         measured, events, has_events = of
@@ -326,12 +315,12 @@ class _Reader:
 
     # The window, and its slices.
 
-    def window(self) -> TimeWindow | None:
+    def window(self) -> objective.TimeWindow | None:
         """Return the window; None if jmxlake does not support it."""
         windows = self.spec.get("timeWindow")
         if windows is None:
             self.findings.note(self.spec, "no timeWindow: the ISO week that is reported")
-            return ISO_WEEK
+            return objective.ISO_WEEK
         (window,) = windows.items
         calendar, rolling = window.get("calendar"), window.entries.get("isRolling")
         is_rolling = truth(rolling) if rolling else calendar is None
@@ -347,7 +336,7 @@ class _Reader:
         if unit not in _DAYS:
             meaning = "it is minutes, and M is months" if unit == "m" else "it is hours"
             fault = f"{meaning}: no window is shorter than 1d"
-        elif count * _DAYS[unit] > LONGEST_DAYS:
+        elif count * _DAYS[unit] > objective.LONGEST_DAYS:
             fault = "no window is longer than a year"
         elif calendar is None and unit not in {"d", "w"}:
             fault = f"a rolling {duration.text} has no fixed length: write days, such as 30d"
@@ -355,9 +344,9 @@ class _Reader:
             self.findings.unsupported(duration, fault)
             return None
         if calendar is None:
-            return TimeWindow(count * _DAYS[unit], "d", None)
+            return objective.TimeWindow(count * _DAYS[unit], "d", None)
         start, zone = calendar.entries["startTime"], calendar.entries["timeZone"]
-        return TimeWindow(count, unit, clock(start), zone.text)
+        return objective.TimeWindow(count, unit, clock(start), zone.text)
 
     def _slices(self, goal: Node, *, has_events: bool) -> objective.Slices | None:
         """Return the slices of an objective; None: it has none, or they are not supported."""

@@ -1,34 +1,35 @@
-"""Writer of a sample's bronze: one commit per table."""
+"""Writer of a sample: bronze as one commit per table, and files of owners and maintenance."""
 
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
+import yaml
 from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, write_deltalake
 
 from lakehouse import tables
 from lakehouse.core.delta_rs import explained
 from lakehouse.core.lake import checked_root
 from lakehouse.core.metrics import shipped_rows, shipped_traits
+from lakehouse.core.periods import DAY_US, iso
 from lakehouse.engines.delta_tables import stored_schema
 from lakehouse.errors import LakehouseError
 from lakehouse.kernel import arrow_types, run_in_duckdb
 from lakehouse.sample import cluster, timeline
 from lakehouse.sample.timeline import WINDOW_US, Series
 from lakehouse.sample.values import SampleValues
+from lakehouse.tables.json_schema import first_line
 from lakehouse.tables.parquet_layout import writer_properties
 from lakehouse.tables.table import identifier
 
 Row = tuple[Any, ...]
 
-CATALOGUE: Final = "sample"
-CATALOGUE_AT_FIRST: Final = "sample-at-first"
 NOTHING_LISTENS: Final = (
     "nothing listens there; check that the process is running and the port is right"
 )
@@ -36,12 +37,47 @@ _FIRST_AGENT: Final = f"agent-{cluster.SOURCES[cluster.BROKERS[0]]}"
 REFUSED_US: Final = 2_000
 """Time in which a host refuses a connection."""
 
+_OWNERS: Final[dict[str, Any]] = {
+    "owners": [
+        {
+            "team": "Commerce", "owner": "Mia Lindgren", "tier": "gold",
+            "topics": ["orders", "inventory", "clicks"], "groups": ["warehouse"],
+            "users": ["shop", "web", "warehouse", "search", "mobile"],
+        },
+        {
+            "team": "Finance", "owner": "Tomas Rey", "tier": "gold",
+            "topics": ["payments", "invoices", "audit"], "groups": ["audit-archive"],
+            "users": ["billing", "audit", "reporting", "fraud"],
+        },
+        {"team": "Kafka platform", "owner": "Noor Haddad", "sources": ["*"]},
+    ],
+    "prices": {
+        "currency": "EUR", "stored_gib_month": 0.021, "uploaded_gib": 0, "read_gib": 0.09,
+        "disk_gib_month": 0.08,
+    },
+}  # fmt: skip
+_MARK: Final = "# By jmxlake sample, which writes over it; delete this line to keep it.\n"
+_BEFORE_US: Final = 30 * cluster.MINUTE_US
+_PLANNED_US: Final = 90 * cluster.MINUTE_US
+
+
+class Beside(NamedTuple):
+    """The files of a lake, which have its name."""
+
+    owners: Path
+    maintenance: Path
+
+
+def beside(root: Path) -> Beside:
+    """Return the paths of a lake's files."""
+    return Beside(*(root.with_name(f"{root.name}-{one}.yaml") for one in Beside._fields))
+
 
 def write(root: Path, spans: Sequence[SampleValues]) -> int:
-    """Write a lake into a folder without a lake; create the folder if it is missing.
+    """Write a sample: a lake in a folder without a lake, and its files.
 
     Args:
-        root: The folder.
+        root: The folder; it is created if it is missing.
         spans: Spans of time that follow each other.
 
     Returns:
@@ -51,13 +87,13 @@ def write(root: Path, spans: Sequence[SampleValues]) -> int:
         LakehouseError: There is a lake already, or nothing can be written there.
         LakeNotFoundError: delta-rs cannot open a folder of that name.
     """
-    root = check_free(root)
+    files, place = beside(root), check_free(root)
     rows_by_table = rows(spans)
-    with explained(str(root)):
+    with explained(str(place)):
         for name, whole in rows_by_table.items():
             table = _TABLES[name]
             delta = DeltaTable.create(
-                str(root / table.path), schema=stored_schema(table),
+                str(place / table.path), schema=stored_schema(table),
                 partition_by=list(table.partition_by), description=table.comment,
                 configuration=table.properties, raise_if_key_not_exists=False,
             )  # fmt: skip
@@ -67,21 +103,56 @@ def write(root: Path, spans: Sequence[SampleValues]) -> int:
                     commit_properties=CommitProperties(info),
                     post_commithook_properties=PostCommitHookProperties(create_checkpoint=False),
                 )  # fmt: skip
+    write_files(files, [incident for span in spans for incident in span.incidents])
     return len(rows_by_table[tables.RUNS.name])
 
 
 def check_free(root: Path) -> Path:
-    """Return the whole path of a folder without a lake.
+    """Return the whole path of a folder without a lake, whose files may be written.
 
     Raises:
-        LakehouseError: There is a lake already.
+        LakehouseError: There is a lake already, or a file that no sample wrote.
     """
-    root = Path(checked_root(str(root))).resolve()
-    if any((root / layer).exists() for layer in ("bronze", "gold")):
+    place = Path(checked_root(str(root))).resolve()
+    if any((place / layer).exists() for layer in ("bronze", "gold")):
         raise LakehouseError(
-            f"{root}: there is a lake already; choose a folder that is new or empty"
+            f"{place}: there is a lake already; choose a folder that is new or empty"
         )
-    return root
+    for file in beside(root):
+        if file.exists() and _MARK.encode() not in file.read_bytes():
+            raise LakehouseError(
+                f"{file}: the file is not a sample's, and is kept; choose another folder"
+            )
+    return place
+
+
+def write_files(files: Beside, happened: Sequence[cluster.Incident]) -> None:
+    """Write the files of owners and of planned maintenance.
+
+    Raises:
+        LakehouseError: One cannot be written.
+    """
+    contents = _OWNERS, {"maintenance": _planned(happened)}
+    for file, name, content in zip(files, Beside._fields, contents, strict=True):
+        text = yaml.safe_dump(content, sort_keys=False, default_flow_style=None, width=100)
+        text = first_line(name) + _MARK + text
+        try:
+            file.write_text(text, "utf-8")
+        except OSError as error:
+            raise LakehouseError(f"{file}: {error.strerror}") from error
+
+
+def _planned(happened: Sequence[cluster.Incident]) -> list[dict[str, Any]]:
+    """Return an hour and a half of each day on which all brokers are restarted."""
+    days = sorted({one.from_us // DAY_US * DAY_US for one in happened if one.kind == "restarted"})
+    starts = [day + cluster.RESTART_MINUTE * cluster.MINUTE_US - _BEFORE_US for day in days]
+    return [
+        {
+            "start": iso(start), "end": iso(start + _PLANNED_US), "clusters": [cluster.NAME],
+            "reason": "monthly updates of the brokers' hosts",
+        }
+        for start in starts
+    ]  # fmt: skip
 
 
 def _commits(table: tables.Table, rows: pa.Table) -> Iterator[tuple[pa.Table, dict[str, str]]]:
@@ -104,7 +175,9 @@ def _commits(table: tables.Table, rows: pa.Table) -> Iterator[tuple[pa.Table, di
 def rows(spans: Sequence[SampleValues]) -> dict[str, pa.Table]:
     """Return the rows of each table of bronze, in its order."""
     each = [_rows(one, spans[0].start_us) for one in spans]
-    whole = {table.name: pa.concat_tables([one[table.name] for one in each]) for table in _BATCHED}
+    whole = {
+        table.name: pa.concat_tables([one[table.name] for one in each]) for table in tables.BRONZE
+    }
     members = whole[tables.MEMBERS.name]
     with run_in_duckdb.connect() as db:
         db.register("members", members)
@@ -134,7 +207,7 @@ def _rows(sample: SampleValues, first_us: int) -> dict[str, pa.Table]:
 
 def catalogue_of(sample: SampleValues) -> str:
     """Return the hash of the catalogue that agents use."""
-    return CATALOGUE_AT_FIRST if sample.is_older else CATALOGUE
+    return "sample-at-first" if sample.is_older else "sample"
 
 
 def _definitions(spans: Sequence[SampleValues]) -> Iterator[Row]:
@@ -144,9 +217,8 @@ def _definitions(spans: Sequence[SampleValues]) -> Iterator[Row]:
             if one["metric"] in cluster.METRICS and sample.reads(one["metric"]):
                 yield (
                     catalogue_of(sample), one["metric"], one["family"], one["roles"].split(),
-                    one["kind"],
-                    one["unit"], one["absent"], int(one["memory_us"]), int(one["refresh_us"]), "",
-                    _FIRST_AGENT,
+                    one["kind"], one["unit"], one["absent"], int(one["memory_us"]),
+                    int(one["refresh_us"]), "", _FIRST_AGENT,
                 )  # fmt: skip
 
 
@@ -232,8 +304,7 @@ def _attempts(sample: SampleValues) -> Iterator[Row]:
                 )  # fmt: skip
 
 
-_BATCHED: Final = tables.BRONZE
-_TABLES: Final = {one.name: one for one in (*_BATCHED, *tables.CATALOGUES)}
+_TABLES: Final = {one.name: one for one in (*tables.BRONZE, *tables.CATALOGUES)}
 _ONCE: Final = """
 SELECT * FROM members
 QUALIFY row_number() OVER (PARTITION BY "set", agent ORDER BY batch) = 1 ORDER BY kind, topic, "set"

@@ -19,9 +19,9 @@ from msgspec.structs import replace
 from lakehouse.cli import options
 from lakehouse.cli.options import FILE, TEAM, LakeOptions, kept_in, log, named
 from lakehouse.cli.phases import phase
-from lakehouse.cli.reports.report import OPTIONS, ReportOutputs, facts_of
-from lakehouse.cli.reports.statement_options import StatementOptions, count_line
+from lakehouse.cli.report import OPTIONS, ReportOutputs, facts_of
 from lakehouse.cli.rollup import TIDY, WINDOW, outcome_lines, roll_up
+from lakehouse.cli.slo import StatementOptions, count_line
 from lakehouse.errors import ConfigFileError, LakehouseError, SendError
 from lakehouse.report.facts import report_json
 from lakehouse.report.facts.by_owner import of_team
@@ -234,7 +234,7 @@ def _load(context: click.Context, _: click.Parameter, file: Path | None) -> None
 
 def _print(context: click.Context, _: click.Parameter, is_wanted: bool) -> None:  # noqa: FBT001
     if is_wanted and not context.resilient_parsing:
-        click.echo(example(context.command), nl=False)
+        click.echo("\n".join(_example(context.command)))
         context.exit()
 
 
@@ -255,12 +255,8 @@ def settings_in(context: click.Context) -> Settings | None:
     return found
 
 
-def example(command: click.Command) -> str:
-    """Return a valid file with every option of a command, commented out except LAKE."""
-    return "\n".join(_example(command)) + "\n"
-
-
 def _example(command: click.Command) -> Iterator[str]:
+    """Yield a valid file with every option of a command, commented out except LAKE, in lines."""
     yield first_line("weekly").rstrip("\n")
     yield "# Options of jmxlake weekly: jmxlake weekly --config FILE"
     for key, option in _options(command).items():
@@ -317,7 +313,11 @@ def _struct(options: Mapping[str, click.Parameter]) -> type[msgspec.Struct]:
     return msgspec.defstruct(
         "Weekly",
         [
-            (option.name or key, Annotated[_type(key, option) | None, _meaning(option)], None)
+            (
+                option.name or key,
+                _type(key, option),
+                None,
+            )
             for key, option in options.items()
         ],
         rename={option.name or key: key for key, option in options.items()},
@@ -326,21 +326,19 @@ def _struct(options: Mapping[str, click.Parameter]) -> type[msgspec.Struct]:
     )
 
 
-def _meaning(option: click.Parameter) -> Meta:
-    return Meta(description=_help(option))
-
-
 def file_type() -> type[msgspec.Struct]:
     """Return the type of the file of ``weekly --config``."""
     return _struct(_options(weekly))
 
 
 def _type(key: str, option: click.Parameter) -> Any:
+    """Return the type of an option, with its meaning."""
+    kind: Any = _SHARE if key == "min_coverage" else Line
     if key == SEND:
-        return Settings | Line
-    if isinstance(option.type, click.Choice):
-        return Literal[tuple(option.type.choices)]
-    return _SHARE if key == "min_coverage" else Line
+        kind = Settings | Line
+    elif isinstance(option.type, click.Choice):
+        kind = Literal[tuple(option.type.choices)]
+    return Annotated[kind | None, Meta(description=_help(option))]
 
 
 @click.command

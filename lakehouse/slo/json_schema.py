@@ -1,12 +1,16 @@
-"""JSON Schema of objective files, from the shape in schema.yaml."""
+"""JSON Schemas of the files of objectives, maintenance and corrections.
 
-from collections.abc import Mapping
+The schema of objectives follows from the shape in ``openslo/schema.yaml``.
+"""
+
+from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import Any, Final, get_args
 
 from lakehouse.core.objective import Level
 from lakehouse.slo.openslo import schema
 from lakehouse.slo.openslo.slo_to_objectives import TYPE
+from lakehouse.slo.report_calendar import LISTS, REQUIRED, REQUIRED_OF_CORRECTIONS
 from lakehouse.tables.json_schema import Schema, or_null
 
 _TEXT: Final[Schema] = {"type": ["string", "number", "boolean"]}
@@ -46,7 +50,7 @@ _SCALARS: Final[Mapping[str, Schema]] = {
 """Schemas of the scalars of schema.py, and of its maps of names."""
 
 
-def file() -> tuple[Schema, dict[str, Schema]]:
+def objectives() -> tuple[Schema, dict[str, Schema]]:
     """Return the schema of a document of a file, and the schemas of its parts by their names."""
     shapes = schema.shapes()
     parts = {name: _of(shape) for name, shape in shapes["types"].items()}
@@ -135,3 +139,49 @@ def _part(name: str) -> Schema:
 
 def _name(part: str) -> str:
     return part.replace(" ", "_")
+
+
+_INSTANT: Final[Schema] = {
+    "type": "string",
+    "pattern": "^\\d{4}-?\\d{2}-?\\d{2}[T ].*([Zz]|[+-]\\d{2}(:?\\d{2}){0,2})$",
+}
+_PATTERNS: Final[Schema] = {"type": "array", "items": _TEXT, "minItems": 1}
+_MEANINGS: Final[Mapping[str, str]] = {
+    "start": "First instant, with a UTC offset.",
+    "end": "First instant after it, with a UTC offset.",
+    "reason": "Reason, which the report shows.",
+    "approved_by": "Person who approved the correction.",
+    "ticket": "Record of the approval.",
+    "clusters": "Patterns of clusters. Default: all.",
+    "topics": "Patterns of topic names.",
+    "users": "Patterns of users.",
+    "clients": "Patterns of client IDs.",
+    "groups": "Patterns of group names.",
+    "sources": "Patterns of sources, such as `broker-*`.",
+    "objectives": "Patterns of objective names. Default: all.",
+}
+
+
+def maintenance() -> Schema:
+    """Return the schema of a file of planned maintenance."""
+    return _file("maintenance", REQUIRED, tuple(LISTS))
+
+
+def corrections() -> Schema:
+    """Return the schema of a file of corrections."""
+    return _file("corrections", REQUIRED_OF_CORRECTIONS, (*LISTS, "objectives"))
+
+
+def _file(key: str, required: Sequence[str], lists: Sequence[str]) -> Schema:
+    """Return the schema of a file whose only key has a list of items."""
+    kinds = dict.fromkeys(required, _TEXT) | dict.fromkeys(lists, _PATTERNS)
+    kinds |= {"start": _INSTANT, "end": _INSTANT}
+    keys = {name: {**kind, "description": _MEANINGS[name]} for name, kind in kinds.items()}
+    item = {
+        "type": "object", "properties": keys, "required": [*required],
+        "additionalProperties": False,
+    }  # fmt: skip
+    return {
+        "type": "object", "properties": {key: {"type": "array", "items": item}},
+        "required": [key], "additionalProperties": False,
+    }  # fmt: skip

@@ -31,10 +31,10 @@ from lakehouse.core.subjects import SUBJECT, SUBJECT_COLUMNS
 from lakehouse.engines.gold_reader import EXACT, GoldRows, definitions, labels_in
 from lakehouse.engines.relation import Relation, is_one_of, select, text
 from lakehouse.kernel import arrow_types
-from lakehouse.slo.counters.uncounted import Source, UncountedTime
 from lakehouse.slo.report_calendar import Maintenance
 from lakehouse.slo.sla_statement import Counts
 from lakehouse.slo.sli_query import Exclusions, Lifetime, SliKey
+from lakehouse.slo.uncounted import Source, UncountedTime
 
 _TABLES: Final = {"topic": tables.TOPICS, "source": tables.SOURCES}
 _SUMS: Final = (

@@ -12,10 +12,8 @@ import click
 from lakehouse.cli import options
 from lakehouse.cli.options import LakeOptions, file_stem, named, write_file
 from lakehouse.cli.phases import phase
-from lakehouse.cli.reports.statement_options import CALENDAR, PERIOD, StatementOptions
+from lakehouse.cli.slo import CALENDAR, PERIOD, StatementOptions
 from lakehouse.core import display, periods
-from lakehouse.core.display import line
-from lakehouse.core.periods import Period
 from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import clusters
 from lakehouse.explain.story import explain as build_story
@@ -27,7 +25,6 @@ from lakehouse.report.facts.by_owner import Facts, add_owners, of_team
 from lakehouse.report.facts.report_record import with_answers
 from lakehouse.report.page import page, pdf
 from lakehouse.report.summary import lines
-from lakehouse.report.summary.lines import summary_text
 from lakehouse.report.summary.summarize import summarize
 from lakehouse.report.summary.texts import words
 
@@ -73,12 +70,12 @@ OPTIONS: Final = options.combined(
 
 
 def facts_of(
-    asked: StatementOptions, engine: Engine, period: Period, *, every: bool = False
+    asked: StatementOptions, engine: Engine, period: periods.Period, *, every: bool = False
 ) -> Iterator[Facts]:
     """Yield the report data of one cluster, or of every cluster of the lake."""
     asked.check(engine)
     for cluster in clusters(engine) if every else [asked.cluster]:
-        with phase("report" if cluster is None else f"report of {line(cluster)}"):
+        with phase("report" if cluster is None else f"report of {display.line(cluster)}"):
             facts = build.facts(
                 engine, asked.objectives, period, cluster=cluster, calendar=asked.calendar,
                 min_coverage=asked.min_coverage,
@@ -137,7 +134,7 @@ class ReportOutputs:
         if json_file is not None:
             write_file(json_file, report_json.text(facts).encode())
         if json_file is None or str(json_file) != "-":
-            click.echo(summary_text(summarize(facts)), nl=False)
+            click.echo(lines.summary_text(summarize(facts)), nl=False)
         return facts
 
 
@@ -147,7 +144,7 @@ def _write_cluster(facts: Facts, folder: Path, *, with_page: bool) -> None:
     write_file(file, report_json.text(facts).encode())
     if with_page:
         file = file.with_suffix(".html")
-        with phase(f"HTML of {line(facts['cluster'])}"):
+        with phase(f"HTML of {display.line(facts['cluster'])}"):
             html = page.render(facts)
         write_file(file, html.encode())
     click.echo(f"{file}  {lines.headline(summarize(facts))}")
