@@ -19,7 +19,7 @@ from collector.delivery.store import bounded, explained, scrubbed, secrets
 from collector.errors import LakeError, LakeReplacedError, LakeSchemaError
 from lakehouse import tables
 from lakehouse.tables import delta_log, paths
-from lakehouse.tables.parquet_layout import writer_properties
+from lakehouse.tables.bronze import writer_properties
 
 # delta-rs retries without a pause, and each round has one winner. A writer loses a hundred rounds
 # in 1 of 600 cases with 16 writers, and in 1 of 30 cases with 30. That takes half a minute at

@@ -22,7 +22,7 @@ from lakehouse.kernel import arrow_types, run_in_duckdb
 from lakehouse.sample import cluster, timeline
 from lakehouse.sample.timeline import WINDOW_US, Series
 from lakehouse.sample.values import SampleValues
-from lakehouse.tables.parquet_layout import writer_properties
+from lakehouse.tables.bronze import writer_properties
 from lakehouse.tables.table import identifier
 
 Row = tuple[Any, ...]
