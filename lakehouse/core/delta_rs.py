@@ -17,7 +17,7 @@ from lakehouse import errors, tables
 from lakehouse.core import display, missing_files, older_gold
 from lakehouse.core.lake import checked_root
 from lakehouse.core.periods import Period
-from lakehouse.tables import delta_log, error_text, paths, strict_yaml, typed_settings
+from lakehouse.tables import delta_log, error_text, strict_yaml, typed_settings
 from lakehouse.tables.strict_files import UnreadableFileError
 from lakehouse.tables.table import delta_type, identifier
 from lakehouse.tables.typed_settings import WrongSettingError
@@ -207,8 +207,8 @@ def checked(delta: DeltaTable) -> DeltaTable:
             )
     names = delta.get_add_actions().column("path").to_pylist()
     try:
-        paths.check_table(delta.table_uri, names)
-    except paths.PathError as error:
+        delta_log.check_table(delta.table_uri, names)
+    except delta_log.PathError as error:
         raise errors.TableLogError(f"{url_of(delta)}: {error}") from None
     return delta
 
@@ -234,7 +234,7 @@ def check_readable(delta: DeltaTable) -> None:
 def url_of(delta: DeltaTable) -> str:
     """Return the path or URL of an open table, as in lists of its files."""
     uri = delta.table_uri.rstrip("/")
-    return str(paths.folder_of(uri)) if uri.startswith("file:") else uri
+    return str(delta_log.folder_of(uri)) if uri.startswith("file:") else uri
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from lakehouse import tables
 from lakehouse.core.periods import DAY_US, instant, micros
 from lakehouse.errors import MissingFilesError, TableNotFoundError
-from lakehouse.tables import Table, paths
+from lakehouse.tables import Table, delta_log
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -68,7 +68,7 @@ def missing_files(delta: DeltaTable) -> list[MissingFile]:
     names = actions.schema.names
     columns = {name: actions.column(name).to_pylist() for name in names if _is_read(name)}
     rows = (dict(zip(columns, values, strict=True)) for values in zip(*columns.values()))  # noqa: B905
-    return [_file(row) for row in rows if paths.below_table(row["path"]) in gone]
+    return [_file(row) for row in rows if delta_log.below_table(row["path"]) in gone]
 
 
 def _is_read(name: str) -> bool:

@@ -28,7 +28,7 @@ from lakehouse.core.periods import Period
 from lakehouse.engines.engine import instant_of
 from lakehouse.errors import LakeNotFoundError, TableSchemaError
 from lakehouse.kernel import arrow_types
-from lakehouse.tables import Column, Table, paths
+from lakehouse.tables import Column, Table, delta_log
 
 _INSTANT: Final = pa.timestamp("us", "UTC")
 _CHUNK: Final = 1 << 20
@@ -84,7 +84,7 @@ class Store:
         """Return the local folders of the lake, with links resolved. Empty for a bucket."""
         root = self._lake.root
         if root.startswith("file://"):
-            root = str(paths.folder_of(root))
+            root = str(delta_log.folder_of(root))
         elif "://" in root:
             return []
         # The folder of a layer or a table can be a link to another disk.
@@ -177,7 +177,7 @@ class Store:
             actions, (dates,) = _chosen(table, delta, between)
         url, found = url_of(delta), []
         for path, date in zip(actions["path"].to_pylist(), dates, strict=True):
-            name = paths.below_table(path)
+            name = delta_log.below_table(path)
             if not name.startswith(f"date={date}/"):
                 raise TableSchemaError(f"{url}: {name} is not in date={date}/. Use --engine local")
             found.append(_SPARK_PATTERN.sub(r"\\\g<0>", f"{url}/{name}"))
@@ -185,7 +185,7 @@ class Store:
 
     def _near(self, delta: DeltaTable, path: str, rows: int | None) -> str:
         """Return the local path of a file, after a check of its number of rows."""
-        url, name = url_of(delta), paths.below_table(path)
+        url, name = url_of(delta), delta_log.below_table(path)
         digest = hashlib.sha256(f"{url}/{name}".encode()).hexdigest()
         place, near = Path(url, name), self._cache / f"{digest}.parquet"
         if not delta.table_uri.startswith("file:"):

@@ -20,7 +20,7 @@ from lakehouse.core.spark_session import PLATFORM
 from lakehouse.engines.engine import instant_of
 from lakehouse.engines.relation import Rows, relation
 from lakehouse.errors import LogExpiredError, TableLogError, TableSchemaError
-from lakehouse.tables import Column, Table, paths
+from lakehouse.tables import Column, Table, delta_log
 from lakehouse.tables.table import spark_identifier
 
 _MISSING: Final = ("NOT_FOUND", "MISSING_DELTA_TABLE", "DOES_NOT_EXIST", "MISSING_TRANSACTION_LOG")
@@ -92,13 +92,13 @@ class Confined:
             found = self._spark.sql(f"DESCRIBE DETAIL {name}").select("location").collect()
             self._places[table] = found[0]["location"]
         try:
-            paths.check_table(self._places[table], ())
-        except paths.PathError as error:
+            delta_log.check_table(self._places[table], ())
+        except delta_log.PathError as error:
             raise TableLogError(f"{name}: {error}") from None
         place = _SCHEME.sub("", self._places[table]).rstrip("/") + "/"
         for file in rows.inputFiles():
             if not _SCHEME.sub("", file).startswith(place):
-                raise TableLogError(f"{name}: {paths.outside(file)}")
+                raise TableLogError(f"{name}: {delta_log.outside(file)}")
         if version is not None:
             self._known.add((table, version))
 
