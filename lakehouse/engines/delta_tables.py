@@ -21,7 +21,7 @@ from deltalake.fs import DeltaStorageHandler
 from pyarrow.fs import FileType
 
 from lakehouse import tables
-from lakehouse.core import missing_files
+from lakehouse.core import table_faults
 from lakehouse.core.delta_rs import check_count, check_readable, explained, open_table, url_of
 from lakehouse.core.lake import Lake
 from lakehouse.core.periods import Period
@@ -118,7 +118,7 @@ class Store:
         """
         found = self.find(table, version)
         if found is None:
-            raise missing_files.no_table(table, self.url(table))
+            raise table_faults.no_table(table, self.url(table))
         return found
 
     def is_unchanged(self) -> bool:
@@ -163,8 +163,8 @@ class Store:
                     for path, at, count, *values in rows
                 ]
             except Exception as error:
-                if missing_files.may_be_why(error):
-                    missing_files.refuse(delta, url_of(delta))
+                if table_faults.may_be_why(error):
+                    table_faults.refuse(delta, url_of(delta))
                 raise
 
     def places(self, table: Table, delta: DeltaTable, between: Period) -> list[str]:

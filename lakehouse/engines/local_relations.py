@@ -13,7 +13,7 @@ import duckdb
 import pyarrow as pa
 from deltalake import DeltaTable
 
-from lakehouse.core import older_gold
+from lakehouse.core import table_faults
 from lakehouse.core.delta_rs import url_of
 from lakehouse.core.periods import FIRST, HOUR_US, LAST, Period, micros
 from lakehouse.engines.delta_tables import File
@@ -178,7 +178,7 @@ def _no_rows(types: Mapping[str, str]) -> str:
 
 
 def _declared_types(table: Table, delta: DeltaTable) -> dict[str, str]:
-    declared = older_gold.declared(table, columns(delta), url_of(delta))
+    declared = table_faults.declared(table, columns(delta), url_of(delta))
     return {column.name: column.type for column in declared}
 
 

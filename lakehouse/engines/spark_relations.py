@@ -13,7 +13,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import expr, unix_micros
 
-from lakehouse.core import display, missing_files, older_gold
+from lakehouse.core import display, table_faults
 from lakehouse.core.lake import Lake
 from lakehouse.core.periods import FIRST, HOUR_US, LAST, Period, micros
 from lakehouse.core.spark_session import PLATFORM
@@ -45,7 +45,7 @@ def table_of(
         return spark.sql(f"SELECT * FROM {lake.name(table)}{as_of}")
     except AnalysisException as error:
         if any(word in (error.getCondition() or "") for word in _MISSING):
-            raise missing_files.no_table(table, lake.name(table)) from error
+            raise table_faults.no_table(table, lake.name(table)) from error
         raise
     except Exception as error:  # classic Spark and Connect have no class in common here
         if not any(word in str(error) for word in _TOO_NEW):
@@ -208,7 +208,7 @@ def related(rows: DataFrame, table: Table, name: str, *, written: bool = False) 
     Raises:
         TableSchemaError: The type of a column differs from its declaration.
     """
-    declared = older_gold.declared(table, dict(rows.dtypes), name)
+    declared = table_faults.declared(table, dict(rows.dtypes), name)
     shaped = {column.name: _related(column) for column in declared}
     if start := instant_of(shaped):
         latest, at = micros(LAST) // HOUR_US, f"unix_micros({spark_identifier(start)})"
