@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from lakehouse import tables
 from lakehouse.core.metrics import WATCHED_OF, shipped_meanings
 from lakehouse.core.observed_share import FLOOR_PERCENT, WHOLE_PERCENT
-from lakehouse.gold import event_kinds, texts
+from lakehouse.gold import event_rules
 from lakehouse.ops.views.metric_views import metric_views, statement
 from lakehouse.tables.agent_names import has_role
 from lakehouse.tables.table import identifier, spark_text, standard_text
@@ -144,13 +144,13 @@ def _expanded(sql: str) -> str:
     """Return the file with the SQL that other modules provide."""
     words = {
         "hours": _HOURS,
-        "stretches": texts.stretches(),
-        "stretches_of_weeks": texts.stretches(_OF_WEEK),
+        "stretches": event_rules.stretches(),
+        "stretches_of_weeks": event_rules.stretches(_OF_WEEK),
         "week_and_cluster": _OF_WEEK,
-        "joined_incidents": texts.joined_incidents("stretches"),
-        "grouped_incidents": texts.grouped_incidents("slacks"),
-        "least_slack_us": str(event_kinds.SLACK_US),
-        "effect_us": str(event_kinds.EFFECT_US),
+        "joined_incidents": event_rules.joined_incidents("stretches"),
+        "grouped_incidents": event_rules.grouped_incidents("slacks"),
+        "least_slack_us": str(event_rules.SLACK_US),
+        "effect_us": str(event_rules.EFFECT_US),
         "is_broker": has_role("source", "broker"),
         "value_of_bucket": _VALUE,
         "percentiles": _PERCENTILE_COLUMNS,

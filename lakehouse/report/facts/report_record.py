@@ -8,8 +8,7 @@ from typing import Annotated, Any, Final, NamedTuple
 from lakehouse.core.objective import Objective
 from lakehouse.core.observed_share import FLOOR_PERCENT
 from lakehouse.core.periods import iso
-from lakehouse.gold.events import Event, in_order
-from lakehouse.gold.incidents import Incident
+from lakehouse.gold.incidents import Event, Incident, in_order
 from lakehouse.report import evidence
 from lakehouse.report.evidence import Evidence
 from lakehouse.report.facts import fields
