@@ -7,9 +7,8 @@ from typing import Any, Final
 from lakehouse.core import display, periods
 from lakehouse.core.metrics import COVERAGE, UNAVAILABLE, WATCHED_OF, Watched, is_of_partitions
 from lakehouse.core.objective import Objective
-from lakehouse.core.observed_share import FLOOR_PERCENT, peak_high
 from lakehouse.core.periods import Period, Span, instant, iso, overlap, shared, union, week_of
-from lakehouse.core.subjects import Subject
+from lakehouse.core.subjects import FLOOR_PERCENT, Subject, peak_high
 from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import Row, last_week, subjects, window_of
 from lakehouse.errors import SubjectError

@@ -10,8 +10,8 @@ from lakehouse.cli.options import LakeOptions, log
 from lakehouse.core import periods
 from lakehouse.core.display import plural, untied
 from lakehouse.core.objective import Objective
-from lakehouse.core.observed_share import FLOOR_PERCENT
 from lakehouse.core.periods import Period
+from lakehouse.core.subjects import FLOOR_PERCENT
 from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import last_week, subjects, window_of
 from lakehouse.errors import MaintenanceFileError

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.metrics import WATCHED_OF, shipped_meanings
-from lakehouse.core.observed_share import FLOOR_PERCENT, WHOLE_PERCENT
+from lakehouse.core.subjects import FLOOR_PERCENT, WHOLE_PERCENT
 from lakehouse.gold import event_rules
 from lakehouse.ops.views.metric_views import metric_views, statement
 from lakehouse.tables.agent_names import has_role
@@ -184,7 +184,7 @@ def _query(sql: str) -> str:
 
 
 def _state(percent: str, bad: str) -> str:
-    """Return the expression of ``core.observed_share.state_of``."""
+    """Return the expression of ``core.subjects.state_of``."""
     floor, whole = (f"{share:g}e0" for share in (FLOOR_PERCENT, WHOLE_PERCENT))
     return (
         f"CASE WHEN {bad} > 0 THEN 'bad' WHEN {percent} >= {whole} THEN 'good' "

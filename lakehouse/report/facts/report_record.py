@@ -6,8 +6,8 @@ from functools import cached_property
 from typing import Annotated, Any, Final, NamedTuple
 
 from lakehouse.core.objective import Objective
-from lakehouse.core.observed_share import FLOOR_PERCENT
 from lakehouse.core.periods import iso
+from lakehouse.core.subjects import FLOOR_PERCENT
 from lakehouse.gold.incidents import Event, Incident, in_order
 from lakehouse.report import evidence
 from lakehouse.report.evidence import Evidence
