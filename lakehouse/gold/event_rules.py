@@ -7,17 +7,7 @@ import functools
 from importlib import resources
 from typing import Final, NamedTuple
 
-from lakehouse.core.metrics import (
-    COPY_LAG,
-    COVERAGE,
-    DELETE_LAG,
-    GROUP_LAG,
-    LEADERLESS,
-    PARTITION_LAG,
-    UNAVAILABLE,
-    UNDER_MIN_ISR,
-    shipped_meanings,
-)
+from lakehouse.core import metrics
 from lakehouse.tables.table import standard_text
 
 AVAILABILITY: Final = "availability"
@@ -43,12 +33,12 @@ class Rule(NamedTuple):
 
 
 def _with_bounds(value: str) -> tuple[str, ...]:
-    meanings = shipped_meanings()
+    meanings = metrics.shipped_meanings()
     return value, meanings.bound(value, "low"), meanings.bound(value, "high")
 
 
 RULES: Final = (
-    Rule(AVAILABILITY, None, (UNDER_MIN_ISR, LEADERLESS, UNAVAILABLE)),
+    Rule(AVAILABILITY, None, (metrics.UNDER_MIN_ISR, metrics.LEADERLESS, metrics.UNAVAILABLE)),
     Rule(SYMPTOM, _METRIC, (
         "kafka.broker.under_min_isr_partitions", "kafka.controller.offline_partitions",
         "kafka.broker.produce_errors.not_enough_replicas",
@@ -60,17 +50,18 @@ RULES: Final = (
     ),
     Rule("loss", None, _with_bounds("kafka.group.non_consumed")),
     Rule("tiered", "copy", (
-        COPY_LAG, "kafka.topic.remote_copy_lag.segments", "kafka.partition.upload_tier_lag",
+        metrics.COPY_LAG, "kafka.topic.remote_copy_lag.segments", "kafka.partition.upload_tier_lag",
         "kafka.partition.upload_lag.records", "kafka.partition.upload_lag.bytes",
         "kafka.partition.upload_lag.segments", "kafka.partition.upload_running.seconds",
     )),
     Rule("tiered", "delete", (
-        DELETE_LAG, "kafka.topic.remote_delete_lag.segments", "kafka.partition.delete_tier_lag",
-        "kafka.partition.delete_lag.records", "kafka.partition.delete_lag.bytes",
-        "kafka.partition.delete_lag.segments", "kafka.partition.delete_failed.segments",
+        metrics.DELETE_LAG, "kafka.topic.remote_delete_lag.segments",
+        "kafka.partition.delete_tier_lag", "kafka.partition.delete_lag.records",
+        "kafka.partition.delete_lag.bytes", "kafka.partition.delete_lag.segments",
+        "kafka.partition.delete_failed.segments",
     )),
     Rule("consumer_lag", None, (
-        GROUP_LAG, PARTITION_LAG, *_with_bounds("kafka.group.time_lag"),
+        metrics.GROUP_LAG, metrics.PARTITION_LAG, *_with_bounds("kafka.group.time_lag"),
     )),
     Rule("latency", _METRIC, (
         "kafka.broker.produce.time.p99", "kafka.broker.fetch_consumer.time.p99",
@@ -92,7 +83,7 @@ RULES: Final = (
 
 _OF_METRICS: Final = {metric: rule for rule in RULES for metric in rule.metrics}
 
-NEVER: Final = frozenset({COVERAGE})
+NEVER: Final = frozenset({metrics.COVERAGE})
 """Metrics without events: unobserved time is not an event of the cluster."""
 
 

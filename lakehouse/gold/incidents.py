@@ -16,18 +16,7 @@ import pyarrow as pa
 from lakehouse.core.periods import Span
 from lakehouse.engines.engine import Engine, ask
 from lakehouse.engines.relation import Relation, Rows, select
-from lakehouse.gold.event_rules import (
-    AVAILABILITY,
-    COLUMNS,
-    EFFECT_US,
-    INSTANTS,
-    NAMES,
-    OTHER,
-    SLACK_US,
-    SYMPTOM,
-    grouped_incidents,
-    joined_incidents,
-)  # fmt: skip
+from lakehouse.gold import event_rules
 
 
 class Incident(NamedTuple):
@@ -76,16 +65,18 @@ def relation(stretches: Rows, where: str = "true", cluster: str = "r.cluster") -
         where: A condition on ``r``.
         cluster: The expression of the column ``cluster`` on ``r``; can also separate periods.
     """
-    names = (f"r.{name} AS {INSTANTS.get(name, name)}" for name in COLUMNS[1:])
+    names = (
+        f"r.{name} AS {event_rules.INSTANTS.get(name, name)}" for name in event_rules.COLUMNS[1:]
+    )
     chosen = ", ".join((f"{cluster} AS cluster", *names))
     read = select(f"SELECT {chosen} FROM {{rows}} r WHERE {where}", rows=stretches)
-    joining = joined_incidents("{stretches}")
+    joining = event_rules.joined_incidents("{stretches}")
     return select(f"WITH {joining} SELECT i.* FROM joined_incidents i", stretches=read)
 
 
 def joined(engine: Engine, stretches: Relation, where: str = "true") -> list[Incident]:
     """Return the incidents that stretches make, oldest first; see ``relation``."""
-    columns = ", ".join(f"i.{name}" for name in NAMES[1:])
+    columns = ", ".join(f"i.{name}" for name in event_rules.NAMES[1:])
     found = relation(stretches, where)
     rows = ask(engine, f"SELECT {columns} FROM {{found}} i", found=found)
     return sorted(map(incident, rows), key=order)
@@ -159,16 +150,16 @@ class Event(NamedTuple):
         Both are detected up to a scrape interval late. Only incidents of availability are chained:
         the last of another kind may be days after the first.
         """
-        late_us = self.slack_us - SLACK_US
-        last = self.last_onset if self.key.kind == AVAILABILITY else self.onset
-        return (self.onset - EFFECT_US - late_us, last + late_us)
+        late_us = self.slack_us - event_rules.SLACK_US
+        last = self.last_onset if self.key.kind == event_rules.AVAILABILITY else self.onset
+        return (self.onset - event_rules.EFFECT_US - late_us, last + late_us)
 
 
 def _grouped(joined: Relation, slacks: Mapping[str, int]) -> Relation:
     rows = pa.table({
         "cluster": pa.array(slacks, pa.string()), "slack_us": pa.array(slacks.values(), pa.int64()),
     })  # fmt: skip
-    grouping = grouped_incidents("{slacks}")
+    grouping = event_rules.grouped_incidents("{slacks}")
     return select(
         f"WITH joined_incidents AS (SELECT j.* FROM {{joined}} j), {grouping} "
         "SELECT g.* FROM grouped_incidents g",
@@ -188,16 +179,15 @@ def with_incidents(
         slacks: The slack by cluster, microseconds.
     """
     grouped = _grouped(joined, slacks)
-    columns = ", ".join(f"g.{name}" for name in (*NAMES[1:], *_KEY, "slack_us"))
+    columns = ", ".join(f"g.{name}" for name in (*event_rules.NAMES[1:], *_KEY, "slack_us"))
     found: defaultdict[Key, list[Incident]] = defaultdict(list)
     slack: dict[Key, int] = {}
     for row in ask(engine, f"SELECT {columns} FROM {{grouped}} g", grouped=grouped):
         *values, slack_us = row
         width = len(Incident._fields)
-        key = Key(*values[width : width + len(_KEY)])
-        key = key._replace(place=int(key.place or 0))
+        key = _key(values[width:])
         found[key].append(incident(values[:width]))
-        slack[key] = SLACK_US if slack_us is None else slack_us
+        slack[key] = event_rules.SLACK_US if slack_us is None else slack_us
     made = {_event(key, items, slack[key]): items for key, items in found.items()}
     return [
         (event, in_order(items))
@@ -212,17 +202,17 @@ def _with_symptoms(
 
     One that overlaps none is of another kind.
     """
-    events = {one: [*items] for one, items in found.items() if one.key.kind != SYMPTOM}
+    events = {one: [*items] for one, items in found.items() if one.key.kind != event_rules.SYMPTOM}
     overlapped = _Overlapped(sorted(
-        (one for one in events if one.key.kind == AVAILABILITY), key=_order
+        (one for one in events if one.key.kind == event_rules.AVAILABILITY), key=_order
     ))  # fmt: skip
     for symptom, items in found.items():
         rest: list[Incident] = []
-        for one in items if symptom.key.kind == SYMPTOM else ():
+        for one in items if symptom.key.kind == event_rules.SYMPTOM else ():
             event = overlapped.last(one.span)
             (rest if event is None else events[event]).append(one)
         if rest:
-            other = _event(symptom.key._replace(kind=OTHER), rest, symptom.slack_us)
+            other = _event(symptom.key._replace(kind=event_rules.OTHER), rest, symptom.slack_us)
             events[other] = rest
     yield from events.items()
 
@@ -275,12 +265,16 @@ def by_cluster(
     )
     found: defaultdict[str, list[Event]] = defaultdict(list)
     for cluster, *names, onset, start, last, end, slack_us, topics in rows:
-        made = Key(*names)
-        made = made._replace(place=int(made.place or 0))
         known = tuple(sorted(topic for topic in topics if topic is not None))
-        slack = SLACK_US if slack_us is None else slack_us
-        found[cluster].append(Event(start, onset, last, end, known, slack, made))
+        slack = event_rules.SLACK_US if slack_us is None else slack_us
+        found[cluster].append(Event(start, onset, last, end, known, slack, _key(names)))
     return {cluster: sorted(events, key=_order) for cluster, events in found.items()}
+
+
+def _key(names: Iterable[Any]) -> Key:
+    """Return the key of values in the order of ``_KEY``; engines have different types of places."""
+    made = Key(*names)
+    return made._replace(place=int(made.place or 0))
 
 
 def _order(event: Event) -> tuple[int, str]:
