@@ -10,18 +10,17 @@ from lakehouse.report.owners import OwnersFile
 from lakehouse.report.send.settings import Settings
 from lakehouse.slo import calendar_schema
 from lakehouse.slo.openslo import json_schema as openslo_schema
-from lakehouse.tables import json_schema
-from lakehouse.tables.json_schema import Schema
+from lakehouse.tables.typed_settings import Schema, schema_document, schema_text, type_schema
 
 _Parts = tuple[Schema, Mapping[str, Schema]]
 
 _FILES: Final[Mapping[str, tuple[str, Callable[[], _Parts]]]] = {
     "objectives": ("Objectives of jmxlake (OpenSLO v1)", openslo_schema.file),
-    "weekly": ("Options of jmxlake weekly", lambda: json_schema.of_type(file_type())),
-    "owners": ("Owners of topics, clients and groups", lambda: json_schema.of_type(OwnersFile)),
+    "weekly": ("Options of jmxlake weekly", lambda: type_schema(file_type())),
+    "owners": ("Owners of topics, clients and groups", lambda: type_schema(OwnersFile)),
     "maintenance": ("Planned maintenance", lambda: (calendar_schema.maintenance(), {})),
     "corrections": ("Corrections of SLO results", lambda: (calendar_schema.corrections(), {})),
-    "send": ("Settings of jmxlake send", lambda: json_schema.of_type(Settings)),
+    "send": ("Settings of jmxlake send", lambda: type_schema(Settings)),
 }
 """Title and schema of each file."""
 NAMES: Final = tuple(_FILES)
@@ -30,7 +29,7 @@ NAMES: Final = tuple(_FILES)
 def schema_of(name: str) -> Schema:
     """Return the schema of a file, by its name in ``NAMES``."""
     title, parts = _FILES[name]
-    return json_schema.document(name, title, *parts())
+    return schema_document(name, title, *parts())
 
 
 @click.command
@@ -42,4 +41,4 @@ def schema(name: str) -> None:
     for completion and checks. The files that jmxlake writes name it in their first line. For
     agent.yaml use jmxlake-agent schema.
     """
-    click.echo(json_schema.text(schema_of(name)), nl=False)
+    click.echo(schema_text(schema_of(name)), nl=False)

@@ -10,7 +10,7 @@ from lakehouse.core.periods import DAY_US, iso
 from lakehouse.errors import LakehouseError
 from lakehouse.sample import cluster
 from lakehouse.sample.cluster import MINUTE_US, Incident
-from lakehouse.tables.json_schema import first_line
+from lakehouse.tables.typed_settings import schema_comment
 
 _OWNERS: Final[dict[str, Any]] = {
     "owners": [
@@ -70,7 +70,7 @@ def write(files: Beside, happened: Sequence[Incident]) -> None:
     contents = _OWNERS, {"maintenance": _planned(happened)}
     for file, name, content in zip(files, Beside._fields, contents, strict=True):
         text = yaml.safe_dump(content, sort_keys=False, default_flow_style=None, width=100)
-        text = first_line(name) + _MARK + text
+        text = schema_comment(name) + _MARK + text
         try:
             file.write_text(text, "utf-8")
         except OSError as error:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from lakehouse.slo.report_calendar import LISTS, REQUIRED, REQUIRED_OF_CORRECTIONS
-from lakehouse.tables.json_schema import Schema
+from lakehouse.tables.typed_settings import Schema
 
 _INSTANT: Final[Schema] = {
     "type": "string",

@@ -7,7 +7,7 @@ from typing import Any, Final, get_args
 from lakehouse.core.objective import Level
 from lakehouse.slo.openslo import schema
 from lakehouse.slo.openslo.slo_to_objectives import TYPE
-from lakehouse.tables.json_schema import Schema, or_null
+from lakehouse.tables.typed_settings import Schema, or_null
 
 _TEXT: Final[Schema] = {"type": ["string", "number", "boolean"]}
 """YAML has types where OpenSLO has texts."""
