@@ -67,7 +67,7 @@ def check_log(engine: Engine, table: tables.Table, wanted: range, known: frozens
         engine: The engine.
         table: Table of the log.
         wanted: Versions to read.
-        known: Versions that are in the log.
+        known: Versions in the log.
 
     Raises:
         LogExpiredError: A version is no longer in the log.
