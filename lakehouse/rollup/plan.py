@@ -6,7 +6,7 @@ frozen.
 """
 
 import datetime as dt
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -16,7 +16,7 @@ from lakehouse.core.lake import Version
 from lakehouse.core.periods import HOUR_US, LAST, Period, instant, micros
 from lakehouse.engines.engine import Engine, Remark, ask, in_hours, span_of
 from lakehouse.engines.gold_reader import is_same
-from lakehouse.engines.relation import Relation, select, united
+from lakehouse.engines.relation import Relation, Rows, select, united
 from lakehouse.engines.rollup_batches import Batch, ClusterHour, Versions, batches
 from lakehouse.errors import LogExpiredError
 from lakehouse.kernel.program import CLOCK_SLACK
@@ -186,9 +186,9 @@ def counted(engine: Engine, parts: Sequence[Relation]) -> Touched:
         "FROM {rows} t WHERE t.epoch_hour IS NOT NULL GROUP BY t.cluster, t.epoch_hour, t.misdated",
         rows=united(parts),
     )
-    misdated = frozenset(cluster_hour(cluster, hour) for cluster, hour, odd, _ in found if odd)
+    misdated = frozenset(_cluster_hour(cluster, hour) for cluster, hour, odd, _ in found if odd)
     return Touched(
-        {cluster_hour(name, hour): runs for name, hour, odd, runs in found if not odd}, misdated
+        {_cluster_hour(name, hour): runs for name, hour, odd, runs in found if not odd}, misdated
     )
 
 
@@ -203,12 +203,17 @@ def runs_of(engine: Engine, now: Versions, todo: Set[ClusterHour]) -> dict[Clust
         f"WHERE {in_hours(hours)} GROUP BY r.cluster, r.epoch_hour",
         runs=engine.rows(tables.RUNS, now.runs, between=span_of(hours)),
     )
-    return {cluster_hour(cluster, hour): runs for cluster, hour, runs in found}
+    return {_cluster_hour(cluster, hour): runs for cluster, hour, runs in found}
 
 
-def cluster_hour(cluster: str, hour: int) -> ClusterHour:
+def _cluster_hour(cluster: str, hour: int) -> ClusterHour:
     """Return an hour of a cluster from the columns of a relation."""
     return ClusterHour(cluster, instant(hour * HOUR_US))
+
+
+def ask_hours(engine: Engine, sql: str, **given: Rows) -> frozenset[ClusterHour]:
+    """Return the hours of clusters in the rows of a query."""
+    return frozenset(_cluster_hour(*row) for row in ask(engine, sql, **given))
 
 
 LEAST_KEPT: Final = dt.timedelta(days=1)
@@ -349,24 +354,22 @@ def _not_done_yet(
     return left
 
 
-def lost_hours(engine: Engine, hours: Iterable[dt.datetime]) -> frozenset[ClusterHour]:
+def lost_hours(engine: Engine, hours: Set[dt.datetime]) -> frozenset[ClusterHour]:
     """Return hours that bronze has only in part, because data files were accepted as lost."""
-    wanted = sorted(hours)
-    if not wanted:
+    if not hours:
         return frozenset()
-    rows = ask(
+    return ask_hours(
         engine,
         "SELECT DISTINCT r.cluster, r.epoch_hour FROM {rejected} r "
-        f"WHERE {is_same('r.reason', LOST)} AND {in_hours(wanted)}",
-        rejected=engine.rows(tables.REJECTED, between=span_of(wanted)),
+        f"WHERE {is_same('r.reason', LOST)} AND {in_hours(hours)}",
+        rejected=engine.rows(tables.REJECTED, between=span_of(hours)),
     )
-    return frozenset(cluster_hour(*row) for row in rows)
 
 
 def frozen_hours(
     engine: Engine,
     versions: Versions,
-    hours: Iterable[dt.datetime],
+    hours: Set[dt.datetime],
     horizon: dt.date,
     window_seconds: int,
 ) -> frozenset[ClusterHour]:
@@ -379,15 +382,13 @@ def frozen_hours(
         horizon: First date whose 5-minute rows gold keeps.
         window_seconds: Length of gold's 5-minute windows.
     """
-    wanted = sorted(hours)
-    if not wanted:
+    if not hours:
         return frozenset()
     found: set[ClusterHour] = set()
-    inside, span = in_hours(wanted), span_of(wanted)
+    inside, span = in_hours(hours), span_of(hours)
     hours_of = f"SELECT DISTINCT r.cluster, r.epoch_hour FROM {{gold}} r WHERE {inside}"
     for of_gold, of_bronze, names in _RULES:
-        rows = ask(engine, hours_of, gold=engine.rows(of_gold, between=span))
-        known = {cluster_hour(*row) for row in rows}
+        known = ask_hours(engine, hours_of, gold=engine.rows(of_gold, between=span))
         found |= {one for one in known if one.hour.date() < horizon}
         if not known:
             continue
@@ -400,11 +401,10 @@ def frozen_hours(
             bronze=engine.rows(of_bronze, at, between=span),
         )
         same = " AND ".join(f"b.{name} = r.{name}" for name in (*names, "window_start"))
-        gone = ask(
+        found |= ask_hours(
             engine,
             f"{hours_of} AND NOT EXISTS (SELECT 1 FROM {{there}} b WHERE {same})",
             gold=engine.rows(tables.WINDOWS[of_gold.name], between=span),
             there=there,
         )
-        found |= {cluster_hour(*row) for row in gone}
     return frozenset(found)

@@ -155,7 +155,7 @@ def _chosen(
         + " AND NOT r.misdated" * (name in bronze)
         for name in (*bronze, *gold)
     )
-    pairs = sorted(plan.cluster_hour(*one) for one in ask(engine, there, **bronze, **gold))
+    pairs = sorted(plan.ask_hours(engine, there, **bronze, **gold))
     return frozenset(chance.sample(pairs, min(hours, len(pairs))))
 
 
