@@ -13,7 +13,7 @@ from deltalake.transaction import AddAction, RemoveAction
 
 from collector.delivery import arrow
 from lakehouse import tables
-from lakehouse.tables import parquet_layout
+from lakehouse.tables.bronze import writer_properties
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,7 +57,7 @@ def _append(delta: DeltaTable, table: tables.Table, number: int) -> None:
         delta,
         arrow.to_arrow(table, rows_of(table, _FIRST_DAY, number)),
         mode="append",
-        writer_properties=parquet_layout.writer_properties(table),
+        writer_properties=writer_properties(table),
         post_commithook_properties=_NO_HOOKS,
     )
 

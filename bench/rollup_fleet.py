@@ -25,7 +25,7 @@ from bench import rollup_rows, rollup_world
 from bench.rollup_world import HOUR_US, Fleet
 from collector.delivery import arrow
 from lakehouse import tables
-from lakehouse.tables import parquet_layout
+from lakehouse.tables.bronze import writer_properties
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
@@ -120,7 +120,7 @@ def _commit(delta: DeltaTable, table: tables.Table, rows: DuckDBPyRelation) -> N
         delta,
         rows,
         mode="append",
-        writer_properties=parquet_layout.writer_properties(table),
+        writer_properties=writer_properties(table),
         post_commithook_properties=_NO_HOOKS,
     )
 

@@ -23,7 +23,7 @@ from deltalake.exceptions import CommitFailedError
 
 from collector.delivery import arrow
 from lakehouse import tables
-from lakehouse.tables import parquet_layout
+from lakehouse.tables.bronze import writer_properties
 from tests.lake_builder import Batch
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def append(delta: DeltaTable, table: tables.Table, agent: str, number: int, coun
         delta,
         arrow.to_arrow(table, rows_of(table, agent, number, count)),
         mode="append",
-        writer_properties=parquet_layout.writer_properties(table),
+        writer_properties=writer_properties(table),
         commit_properties=CommitProperties(
             app_transactions=[Transaction(f"{agent}/{table.name}", number)], max_commit_retries=100
         ),

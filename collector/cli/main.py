@@ -86,9 +86,9 @@ def schema() -> None:
     name that file in the first line of the configuration: # yaml-language-server: $schema=FILE
     """
     from collector.config.json_schema import agent_schema
-    from lakehouse.tables import json_schema
+    from lakehouse.tables import typed_settings
 
-    click.echo(json_schema.text(agent_schema()), nl=False)
+    click.echo(typed_settings.schema_text(agent_schema()), nl=False)
 
 
 @click.command("systemd-unit")

@@ -5,8 +5,7 @@ from typing import Final
 from collector.config.schema import Config
 from collector.settings import Quantity
 from collector.sources.registry import TRANSPORTS
-from lakehouse.tables import json_schema
-from lakehouse.tables.json_schema import Schema
+from lakehouse.tables.typed_settings import Schema, schema_document, type_schema
 
 AGENT: Final = "agent"
 """Name of the schema."""
@@ -14,14 +13,14 @@ AGENT: Final = "agent"
 
 def agent_schema() -> Schema:
     """Return the schema of agent.yaml."""
-    root, definitions = json_schema.of_type(Config, _of_own_type)
+    root, definitions = type_schema(Config, _of_own_type)
     config, source = definitions["Config"], definitions["SourceSettings"]
     # The loader uses the first of ``sources`` as ``source``.
     config["required"].remove("source")
     config["oneOf"] = [{"required": ["source"]}, {"required": ["sources"]}]
     of_cluster = {"properties": {"role": {"const": "cluster"}}, "required": ["role"]}
     source["oneOf"] = [*({"required": [name]} for name in TRANSPORTS), of_cluster]
-    return json_schema.document(AGENT, "Configuration of jmxlake-agent", root, definitions)
+    return schema_document(AGENT, "Configuration of jmxlake-agent", root, definitions)
 
 
 def _of_own_type(kind: type) -> Schema:

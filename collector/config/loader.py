@@ -29,7 +29,7 @@ from collector.sources.registry import AUTO, EVERY, TRANSPORTS, SourceSettings
 from lakehouse.tables import (
     DEFAULT_WINDOW_SECONDS,
     MAX_GAP_INTERVALS,
-    paths,
+    delta_log,
     strict_yaml,
     typed_settings,
 )
@@ -206,8 +206,8 @@ def _check(config: Config) -> None:
     if config.admin is not None:
         config.admin.check("admin", None)
     try:
-        paths.check_lake(config.lake.path)
-    except paths.PathError as error:
+        delta_log.check_lake(config.lake.path)
+    except delta_log.PathError as error:
         raise SettingError("lake.path", str(error)) from None
     if config.lake.unity_catalog is not None:
         _check_unity_catalog(config.lake.unity_catalog)

@@ -18,8 +18,8 @@ from collector.delivery import arrow, commit_safety
 from collector.delivery.store import bounded, explained, scrubbed, secrets
 from collector.errors import LakeError, LakeReplacedError, LakeSchemaError
 from lakehouse import tables
-from lakehouse.tables import delta_log, paths
-from lakehouse.tables.parquet_layout import writer_properties
+from lakehouse.tables import delta_log
+from lakehouse.tables.bronze import writer_properties
 
 # delta-rs retries without a pause, and each round has one winner. A writer loses a hundred rounds
 # in 1 of 600 cases with 16 writers, and in 1 of 30 cases with 30. That takes half a minute at
@@ -122,8 +122,8 @@ class BronzeTable:
         with self._explained():
             names = delta.get_add_actions().column("path").to_pylist()
             try:
-                paths.check_table(delta.table_uri, names)
-            except paths.PathError as error:
+                delta_log.check_table(delta.table_uri, names)
+            except delta_log.PathError as error:
                 raise LakeSchemaError(f"{self._where}: {error}") from None
         return delta
 

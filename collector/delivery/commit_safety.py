@@ -24,8 +24,8 @@ from deltalake.exceptions import DeltaError
 
 from collector.delivery import arrow
 from collector.errors import LakeError, extra
-from lakehouse.tables import Table, paths
-from lakehouse.tables.pinned import wrong_version
+from lakehouse.tables import Table, delta_log
+from lakehouse.tables.error_text import wrong_version
 
 if (problem := wrong_version("deltalake")) is not None:
     raise LakeError(
@@ -46,7 +46,7 @@ NO_HOOKS: Final = PostCommitHookProperties(create_checkpoint=False, cleanup_expi
 def folder_of(url: str) -> Path | None:
     """Return the folder of a table. None: a store, whose response means that data is durable."""
     if url.startswith("file://"):
-        return paths.folder_of(url)
+        return delta_log.folder_of(url)
     return None if "://" in url else Path(url)
 
 
@@ -82,8 +82,8 @@ def _added_files(table: Path, commit: Path) -> Iterator[Path]:
     for line in lines:
         added = json.loads(line).get("add")
         if added is not None:
-            with suppress(paths.PathError):  # another writer's file, outside the table
-                yield table / paths.below_table(added["path"])
+            with suppress(delta_log.PathError):  # another writer's file, outside the table
+                yield table / delta_log.below_table(added["path"])
 
 
 def _fsync(path: Path) -> None:

@@ -17,7 +17,7 @@ from collector.delivery.store import bounded, explained, scrubbed, secrets
 from collector.errors import JmxlakeError, LakeError, LakeSchemaError
 from collector.sources.admin.watched_groups import MOST_ROWS, Owners, Row, WatchedGroups, owners_of
 from collector.spool.spool import Spool
-from lakehouse.tables import WATCHED_GROUPS, delta_log, paths
+from lakehouse.tables import WATCHED_GROUPS, delta_log
 from lakehouse.tables.table import delta_type
 
 _MOST_BYTES: Final = 4 << 20  # of all files, packed
@@ -117,8 +117,8 @@ class WatchedGroupsTable:
             raise LakeSchemaError(f"{self._where}: agents do not support {named}; {_CREATE}")
         actions = delta.get_add_actions()
         try:
-            paths.check_table(delta.table_uri, actions.column("path").to_pylist())
-        except paths.PathError as error:
+            delta_log.check_table(delta.table_uri, actions.column("path").to_pylist())
+        except delta_log.PathError as error:
             raise LakeSchemaError(f"{self._where}: {error}") from None
         sizes = actions.column("size_bytes").to_pylist()
         if any(size < 0 for size in sizes) or sum(sizes) > _MOST_BYTES:

@@ -13,7 +13,7 @@ from collector.config.loader import PREFIX
 from collector.config.schema import Config, FamilySettings
 from collector.settings import Duration, Section, Size
 from docs.tools.layout import code, page, prose, table
-from lakehouse.tables.json_schema import meanings, summary
+from lakehouse.tables.typed_settings import meanings, summary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from collector.config.json_schema import AGENT, agent_schema
 from lakehouse.cli.setup import NAMES, schema_text
 from lakehouse.slo.openslo.objective_files import OPTIONAL, SHIPPED
-from lakehouse.tables import json_schema
+from lakehouse.tables import typed_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,7 +25,7 @@ _COMMENT: Final = "# yaml-language-server: "
 
 def texts() -> Iterator[tuple[str, str]]:
     """Yield name and text of each schema."""
-    yield AGENT, json_schema.text(agent_schema())
+    yield AGENT, typed_settings.schema_text(agent_schema())
     for name in NAMES:
         yield name, schema_text(name)
 
@@ -41,7 +41,7 @@ def shipped() -> Iterator[tuple[Path, str]]:
 def with_first_line(text: str, name: str) -> str:
     """Return the text of a file with its first line."""
     _, _, rest = text.partition("\n") if text.startswith(_COMMENT) else ("", "", text)
-    return json_schema.first_line(name) + rest
+    return typed_settings.schema_comment(name) + rest
 
 
 def main() -> None:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from lakehouse.core import periods
-from lakehouse.core.observed_share import FLOOR_PERCENT
+from lakehouse.core.subjects import FLOOR_PERCENT
 from lakehouse.errors import LakehouseError
 
 if TYPE_CHECKING:

@@ -77,17 +77,19 @@ def schema_text(name: str) -> str:
     from lakehouse.report.owners import OwnersFile
     from lakehouse.report.send.settings import Settings
     from lakehouse.slo import json_schema as of_slo
-    from lakehouse.tables.json_schema import Schema, document, of_type, text
+    from lakehouse.tables import typed_settings
+    from lakehouse.tables.typed_settings import Schema, type_schema
 
     schemas: dict[str, Callable[[], tuple[Schema, Mapping[str, Schema]]]] = {
         "objectives": of_slo.objectives,
-        "weekly": lambda: of_type(file_type()),
-        "owners": lambda: of_type(OwnersFile),
+        "weekly": lambda: type_schema(file_type()),
+        "owners": lambda: type_schema(OwnersFile),
         "maintenance": lambda: (of_slo.maintenance(), {}),
         "corrections": lambda: (of_slo.corrections(), {}),
-        "send": lambda: of_type(Settings),
+        "send": lambda: type_schema(Settings),
     }
-    return text(document(name, _FILES[name], *schemas[name]()))
+    document = typed_settings.schema_document(name, _FILES[name], *schemas[name]())
+    return typed_settings.schema_text(document)
 
 
 @click.command

@@ -20,8 +20,8 @@ from lakehouse.core import periods
 from lakehouse.core.display import plural, untied, visible
 from lakehouse.core.metrics import Known, known
 from lakehouse.core.objective import Objective
-from lakehouse.core.observed_share import FLOOR_PERCENT
 from lakehouse.core.periods import Period
+from lakehouse.core.subjects import FLOOR_PERCENT
 from lakehouse.core.yaml_nodes import EXIT_CODES, worst
 from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import GoldRows, known_metrics, last_week, subjects, window_of

@@ -35,10 +35,9 @@ from lakehouse.report.summary.model import Summary
 from lakehouse.report.summary.summarize import summarize
 from lakehouse.rollup.dimensions import update_owners
 from lakehouse.rollup.plan import Wanted
-from lakehouse.tables.json_schema import first_line
 from lakehouse.tables.strict_files import UnreadableFileError
 from lakehouse.tables.strict_yaml import load_file
-from lakehouse.tables.typed_settings import WrongSettingError, convert, wording
+from lakehouse.tables.typed_settings import WrongSettingError, convert, schema_comment, wording
 
 LINK: Final = click.option(
     "--link", metavar="URL",
@@ -257,7 +256,7 @@ def settings_in(context: click.Context) -> Settings | None:
 
 def _example(command: click.Command) -> Iterator[str]:
     """Yield a valid file with every option of a command, commented out except LAKE, in lines."""
-    yield first_line("weekly").rstrip("\n")
+    yield schema_comment("weekly").rstrip("\n")
     yield "# Options of jmxlake weekly: jmxlake weekly --config FILE"
     for key, option in _options(command).items():
         yield ""

@@ -14,10 +14,10 @@ from deltalake import DeltaTable, QueryBuilder, exceptions
 from deltalake.schema import PrimitiveType
 
 from lakehouse import errors, tables
-from lakehouse.core import display, missing_files, older_gold
+from lakehouse.core import display, table_faults
 from lakehouse.core.lake import checked_root
 from lakehouse.core.periods import Period
-from lakehouse.tables import delta_log, error_text, paths, strict_yaml, typed_settings
+from lakehouse.tables import delta_log, error_text, strict_yaml, typed_settings
 from lakehouse.tables.strict_files import UnreadableFileError
 from lakehouse.tables.table import delta_type, identifier
 from lakehouse.tables.typed_settings import WrongSettingError
@@ -66,8 +66,8 @@ class Location:
             try:
                 delta = open_table(url, version, self.options)
             except exceptions.TableNotFoundError as error:
-                raise missing_files.no_table(table, url) from error
-            older_gold.check(table, (field.name for field in delta.schema().fields), url)
+                raise table_faults.no_table(table, url) from error
+            table_faults.check_age(table, (field.name for field in delta.schema().fields), url)
             return delta
 
 
@@ -207,8 +207,8 @@ def checked(delta: DeltaTable) -> DeltaTable:
             )
     names = delta.get_add_actions().column("path").to_pylist()
     try:
-        paths.check_table(delta.table_uri, names)
-    except paths.PathError as error:
+        delta_log.check_table(delta.table_uri, names)
+    except delta_log.PathError as error:
         raise errors.TableLogError(f"{url_of(delta)}: {error}") from None
     return delta
 
@@ -234,7 +234,7 @@ def check_readable(delta: DeltaTable) -> None:
 def url_of(delta: DeltaTable) -> str:
     """Return the path or URL of an open table, as in lists of its files."""
     uri = delta.table_uri.rstrip("/")
-    return str(paths.folder_of(uri)) if uri.startswith("file:") else uri
+    return str(delta_log.folder_of(uri)) if uri.startswith("file:") else uri
 
 
 @contextmanager
@@ -276,8 +276,8 @@ def query(delta: DeltaTable, sql: str) -> Iterator[dict[str, Any]]:
             for batch in QueryBuilder().register(TABLE, delta).execute(sql):
                 yield from batch.to_struct_array().to_pylist()
         except Exception as error:
-            if missing_files.may_be_why(error):
-                missing_files.refuse(delta, url)
+            if table_faults.may_be_why(error):
+                table_faults.refuse(delta, url)
             raise
 
 

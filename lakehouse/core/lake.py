@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from lakehouse import tables
 from lakehouse.core.spark_session import REMOTE
 from lakehouse.errors import LakeNotFoundError
-from lakehouse.tables import Table, paths
+from lakehouse.tables import Table, delta_log
 from lakehouse.tables.table import spark_identifier, spark_text
 
 _SCHEMA: Final = re.compile(r"[\w-]+\.[\w-]+")
@@ -73,7 +73,7 @@ def checked_root(place: str) -> str:
         LakeNotFoundError: delta-rs cannot open this place.
     """
     try:
-        paths.check_lake(place if "://" in place else str(Path(place).resolve()))
+        delta_log.check_lake(place if "://" in place else str(Path(place).resolve()))
     except (OSError, ValueError) as error:
         raise LakeNotFoundError(f"{place}: {error}") from None
     return place

@@ -1,4 +1,4 @@
-"""Subjects and their active periods, the basis of unknown time.
+"""Subjects, their active periods, and the observed share of them that a good result needs.
 
 A subject is active from its first report. Missing reports do not prove an end. A source ends when
 the cluster's metadata has other nodes but not this node. A topic or group ends when each live
@@ -9,7 +9,7 @@ might not have read clients.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from lakehouse.core.metrics import NODE_FENCED
 from lakehouse.core.periods import Period, micros
@@ -112,3 +112,43 @@ def expected_us(subject: Subject, end_us: int | None, period: Period, now_us: in
     """Return the active time (µs) of a subject in a period, up to ``now_us``."""
     last = min(micros(period.end), now_us, end_us if end_us is not None else now_us)
     return max(0, last - max(micros(period.start), subject.first_us))
+
+
+FLOOR_PERCENT: Final = 50.0
+"""Default minimum of the observed share (percent of expected time) for a good result."""
+
+WHOLE_PERCENT: Final = 99.0
+"""Share from which a statement omits its coverage."""
+
+State = Literal["bad", "good", "partly_known", "not_known", "not_collected", "not_applicable"]
+"""Possible statements about a question or a subject."""
+
+
+def state_of(percent: float | None, floor: float = FLOOR_PERCENT, *, bad: bool = False) -> State:
+    """Return the state for an observed share of the expected time.
+
+    Args:
+        percent: Observed share of the expected time. None if no time was expected.
+        floor: Minimum share for a good state.
+        bad: A bad value was observed, which is always stated.
+    """
+    if bad:
+        return "bad"
+    if not percent or percent < floor:
+        return "not_known"
+    return "good" if is_whole(percent) else "partly_known"
+
+
+def is_whole(percent: float | None) -> bool:
+    """Return True if nearly all expected time was observed."""
+    return percent is not None and percent >= WHOLE_PERCENT
+
+
+def peak_high(high: float | None, unknown_us: int | None) -> float | None:
+    """Return the upper bound of a peak. None if unknown time can hide a higher peak.
+
+    Args:
+        high: Upper bound of the observed peak.
+        unknown_us: Unknown time of the subject (µs). None if it is not known.
+    """
+    return high if unknown_us == 0 else None

@@ -21,14 +21,14 @@ from deltalake.fs import DeltaStorageHandler
 from pyarrow.fs import FileType
 
 from lakehouse import tables
-from lakehouse.core import missing_files
+from lakehouse.core import table_faults
 from lakehouse.core.delta_rs import check_count, check_readable, explained, open_table, url_of
 from lakehouse.core.lake import Lake
 from lakehouse.core.periods import Period
 from lakehouse.engines.engine import instant_of
 from lakehouse.errors import LakeNotFoundError, TableSchemaError
 from lakehouse.kernel import arrow_types
-from lakehouse.tables import Column, Table, paths
+from lakehouse.tables import Column, Table, delta_log
 
 _INSTANT: Final = pa.timestamp("us", "UTC")
 _CHUNK: Final = 1 << 20
@@ -84,7 +84,7 @@ class Store:
         """Return the local folders of the lake, with links resolved. Empty for a bucket."""
         root = self._lake.root
         if root.startswith("file://"):
-            root = str(paths.folder_of(root))
+            root = str(delta_log.folder_of(root))
         elif "://" in root:
             return []
         # The folder of a layer or a table can be a link to another disk.
@@ -118,7 +118,7 @@ class Store:
         """
         found = self.find(table, version)
         if found is None:
-            raise missing_files.no_table(table, self.url(table))
+            raise table_faults.no_table(table, self.url(table))
         return found
 
     def is_unchanged(self) -> bool:
@@ -163,8 +163,8 @@ class Store:
                     for path, at, count, *values in rows
                 ]
             except Exception as error:
-                if missing_files.may_be_why(error):
-                    missing_files.refuse(delta, url_of(delta))
+                if table_faults.may_be_why(error):
+                    table_faults.refuse(delta, url_of(delta))
                 raise
 
     def places(self, table: Table, delta: DeltaTable, between: Period) -> list[str]:
@@ -177,7 +177,7 @@ class Store:
             actions, (dates,) = _chosen(table, delta, between)
         url, found = url_of(delta), []
         for path, date in zip(actions["path"].to_pylist(), dates, strict=True):
-            name = paths.below_table(path)
+            name = delta_log.below_table(path)
             if not name.startswith(f"date={date}/"):
                 raise TableSchemaError(f"{url}: {name} is not in date={date}/. Use --engine local")
             found.append(_SPARK_PATTERN.sub(r"\\\g<0>", f"{url}/{name}"))
@@ -185,7 +185,7 @@ class Store:
 
     def _near(self, delta: DeltaTable, path: str, rows: int | None) -> str:
         """Return the local path of a file, after a check of its number of rows."""
-        url, name = url_of(delta), paths.below_table(path)
+        url, name = url_of(delta), delta_log.below_table(path)
         digest = hashlib.sha256(f"{url}/{name}".encode()).hexdigest()
         place, near = Path(url, name), self._cache / f"{digest}.parquet"
         if not delta.table_uri.startswith("file:"):

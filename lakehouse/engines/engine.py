@@ -14,8 +14,8 @@ import pyarrow as pa
 
 from lakehouse import tables
 from lakehouse.core.lake import Lake, Version
-from lakehouse.core.missing_files import MissingFile
 from lakehouse.core.periods import HOUR_US, Period, micros
+from lakehouse.core.table_faults import MissingFile
 from lakehouse.engines.packets import Cost
 from lakehouse.engines.relation import Relation, Rows, select
 from lakehouse.engines.rollup_batches import Batch, Bronze

@@ -20,11 +20,11 @@ from deltalake.exceptions import CommitFailedError, DeltaError
 from deltalake.fs import DeltaStorageHandler
 
 from lakehouse import tables
-from lakehouse.core import missing_files, spark_session
+from lakehouse.core import spark_session, table_faults
 from lakehouse.core.delta_rs import explained, refresh
 from lakehouse.core.lake import Lake, Version
-from lakehouse.core.missing_files import MissingFile
 from lakehouse.core.periods import Period, instant
+from lakehouse.core.table_faults import MissingFile
 from lakehouse.engines import local_relations, packets
 from lakehouse.engines.delta_tables import Store, row_schema, schema_mode, stored, stored_schema
 from lakehouse.engines.engine import ComputedBatch, Detail, LeaseRow, PartDone, bronze_of
@@ -225,7 +225,7 @@ class LocalEngine:
         """Return the live files of a table that do not exist, after one listing of the table."""
         delta = self._store.find(table)
         with explained(self._store.url(table)):
-            return [] if delta is None else missing_files.missing_files(delta)
+            return [] if delta is None else table_faults.missing_files(delta)
 
     def drop_missing_files(self, table: Table) -> None:
         """Remove such files from the table's log, in one commit."""
@@ -307,8 +307,8 @@ class LocalEngine:
                     " This rollup did not commit to it. Run the command again"
                 ) from error
             except Exception as error:
-                if missing_files.may_be_why(error):
-                    missing_files.refuse(self.open(table), url)
+                if table_faults.may_be_why(error):
+                    table_faults.refuse(self.open(table), url)
                 raise
 
 

@@ -13,7 +13,7 @@ import duckdb
 import pyarrow as pa
 from deltalake import DeltaTable
 
-from lakehouse.core import older_gold
+from lakehouse.core import table_faults
 from lakehouse.core.delta_rs import url_of
 from lakehouse.core.periods import FIRST, HOUR_US, LAST, Period, micros
 from lakehouse.engines.delta_tables import File
@@ -21,13 +21,10 @@ from lakehouse.engines.engine import instant_of
 from lakehouse.engines.relation import Relation, Rows, relation, select, source
 from lakehouse.errors import EngineError, LakehouseError, LogExpiredError, one_line
 from lakehouse.kernel import run_in_duckdb
+from lakehouse.kernel.program import duckdb_type
 from lakehouse.tables.table import Column, Table, delta_type, identifier, standard_text
 
-_TYPES: Final = {
-    "string": "VARCHAR", "int": "INTEGER", "bigint": "BIGINT", "double": "DOUBLE",
-    "boolean": "BOOLEAN", "date": "DATE", "timestamp": "TIMESTAMPTZ",
-    "struct<user:string,client_id:string>": 'STRUCT("user" VARCHAR, client_id VARCHAR)',
-}  # fmt: skip
+_INSTANT: Final = "TIMESTAMPTZ"
 _CHANGE: Final = "_change_type"
 _WRITTEN: Final = Column("written", "bigint", "modification time of the row's file")
 _HUGE: Final = pa.decimal128(38, 0)
@@ -129,7 +126,7 @@ def of_parquet(places: Iterable[str], types: Mapping[str, str]) -> str:
     # With a schema DuckDB reads only these columns, and file_index is its own column.
     schema = ", ".join(
         f"{standard_text(name)}: {{name: {standard_text(name)}, "
-        f"type: {standard_text(_duckdb_type(kind))}, default_value: NULL}}"
+        f"type: {standard_text(duckdb_type(kind, _INSTANT))}, default_value: NULL}}"
         for name, kind in types.items()
     )
     return f"FROM read_parquet([{listed}], schema=MAP {{{schema}}}, hive_partitioning=false)"
@@ -168,27 +165,20 @@ def of_files(table: Table, delta: DeltaTable, files: Sequence[File], between: Pe
 def _of_its_file(values: Iterable[str | None], kind: str, name: str) -> str:
     """Return a column that has one value per file."""
     literals = ", ".join("NULL" if one is None else standard_text(one) for one in values)
-    whole = f"CAST([{literals}] AS {_duckdb_type(kind)}[])"
+    whole = f"CAST([{literals}] AS {duckdb_type(kind, _INSTANT)}[])"
     return f"{whole}[file_index::BIGINT + 1] AS {identifier(name)}"
 
 
 def _no_rows(types: Mapping[str, str]) -> str:
-    nulls = (f"NULL::{_duckdb_type(kind)} AS {identifier(name)}" for name, kind in types.items())
+    nulls = (
+        f"NULL::{duckdb_type(kind, _INSTANT)} AS {identifier(name)}" for name, kind in types.items()
+    )
     return f"SELECT {', '.join(nulls)} WHERE false"
 
 
 def _declared_types(table: Table, delta: DeltaTable) -> dict[str, str]:
-    declared = older_gold.declared(table, columns(delta), url_of(delta))
+    declared = table_faults.declared(table, columns(delta), url_of(delta))
     return {column.name: column.type for column in declared}
-
-
-def _duckdb_type(kind: str) -> str:
-    """Return DuckDB's name of a type that is written as Spark writes it."""
-    if kind.startswith("array<"):
-        return f"{_duckdb_type(kind[6:-1])}[]"
-    if kind.startswith("map<string,"):
-        return f"MAP(VARCHAR, {_duckdb_type(kind[11:-1])})"
-    return _TYPES[kind]
 
 
 class Feed:

@@ -17,8 +17,8 @@ from pyspark.sql.functions import col, expr, lit
 
 from lakehouse import errors, tables
 from lakehouse.core import lake as lakes, spark_session
-from lakehouse.core.missing_files import MissingFile
 from lakehouse.core.periods import Period, instant
+from lakehouse.core.table_faults import MissingFile
 from lakehouse.engines import packets, spark_jobs, spark_relations
 from lakehouse.engines.engine import ComputedBatch, Detail, LeaseRow, PartDone, bronze_of
 from lakehouse.engines.relation import Relation, Rows, source

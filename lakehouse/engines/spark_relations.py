@@ -13,14 +13,14 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import expr, unix_micros
 
-from lakehouse.core import display, missing_files, older_gold
+from lakehouse.core import display, table_faults
 from lakehouse.core.lake import Lake
 from lakehouse.core.periods import FIRST, HOUR_US, LAST, Period, micros
 from lakehouse.core.spark_session import PLATFORM
 from lakehouse.engines.engine import instant_of
 from lakehouse.engines.relation import Rows, relation
 from lakehouse.errors import LogExpiredError, TableLogError, TableSchemaError
-from lakehouse.tables import Column, Table, paths
+from lakehouse.tables import Column, Table, delta_log
 from lakehouse.tables.table import spark_identifier
 
 _MISSING: Final = ("NOT_FOUND", "MISSING_DELTA_TABLE", "DOES_NOT_EXIST", "MISSING_TRANSACTION_LOG")
@@ -45,7 +45,7 @@ def table_of(
         return spark.sql(f"SELECT * FROM {lake.name(table)}{as_of}")
     except AnalysisException as error:
         if any(word in (error.getCondition() or "") for word in _MISSING):
-            raise missing_files.no_table(table, lake.name(table)) from error
+            raise table_faults.no_table(table, lake.name(table)) from error
         raise
     except Exception as error:  # classic Spark and Connect have no class in common here
         if not any(word in str(error) for word in _TOO_NEW):
@@ -92,13 +92,13 @@ class Confined:
             found = self._spark.sql(f"DESCRIBE DETAIL {name}").select("location").collect()
             self._places[table] = found[0]["location"]
         try:
-            paths.check_table(self._places[table], ())
-        except paths.PathError as error:
+            delta_log.check_table(self._places[table], ())
+        except delta_log.PathError as error:
             raise TableLogError(f"{name}: {error}") from None
         place = _SCHEME.sub("", self._places[table]).rstrip("/") + "/"
         for file in rows.inputFiles():
             if not _SCHEME.sub("", file).startswith(place):
-                raise TableLogError(f"{name}: {paths.outside(file)}")
+                raise TableLogError(f"{name}: {delta_log.outside(file)}")
         if version is not None:
             self._known.add((table, version))
 
@@ -208,7 +208,7 @@ def related(rows: DataFrame, table: Table, name: str, *, written: bool = False) 
     Raises:
         TableSchemaError: The type of a column differs from its declaration.
     """
-    declared = older_gold.declared(table, dict(rows.dtypes), name)
+    declared = table_faults.declared(table, dict(rows.dtypes), name)
     shaped = {column.name: _related(column) for column in declared}
     if start := instant_of(shaped):
         latest, at = micros(LAST) // HOUR_US, f"unix_micros({spark_identifier(start)})"

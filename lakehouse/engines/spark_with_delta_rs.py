@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from lakehouse import tables
-from lakehouse.core import missing_files
+from lakehouse.core import table_faults
 from lakehouse.core.delta_rs import url_of
 from lakehouse.core.lake import Lake
 from lakehouse.core.periods import Period
@@ -80,7 +80,7 @@ class SparkOnPath(LocalEngine):
                 made = spark_jobs.frame(self._spark, bronze, batch, program).toArrow()
             except Exception:
                 for table in (tables.RUNS, tables.SCRAPES, tables.MEMBERS):
-                    missing_files.refuse(self.open(table), self._store.url(table))
+                    table_faults.refuse(self.open(table), self._store.url(table))
                 raise
         found: defaultdict[str, list[pa.Buffer]] = defaultdict(list)
         for name, rows in zip(made["target"].to_pylist(), made["rows"], strict=True):

@@ -9,9 +9,8 @@ from typing import Any, Final, NamedTuple
 
 from lakehouse.core import metrics, periods
 from lakehouse.core.objective import Objective
-from lakehouse.core.observed_share import FLOOR_PERCENT, peak_high
 from lakehouse.core.periods import Period, Span, iso, overlap, shared
-from lakehouse.core.subjects import Subject
+from lakehouse.core.subjects import FLOOR_PERCENT, Subject, peak_high
 from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import Row, last_week, subjects, window_of
 from lakehouse.explain.evidence import Evidence, Gap, gaps_of, gather, intervals, unknown_spans

@@ -11,8 +11,8 @@ from rich.text import Text
 
 from lakehouse.core import display
 from lakehouse.core.metrics import names_in_bronze
-from lakehouse.core.observed_share import is_whole
 from lakehouse.core.periods import DAY_US, Span, instant, iso, length, overlap, touching, union
+from lakehouse.core.subjects import is_whole
 from lakehouse.report import figures
 from lakehouse.report.figures import Row, span_of
 from lakehouse.report.summary import texts

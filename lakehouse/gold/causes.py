@@ -13,8 +13,8 @@ from typing import Any, Final, NamedTuple
 from lakehouse.core.periods import Span, touching
 from lakehouse.engines.engine import Engine, ask
 from lakehouse.engines.relation import Relation, is_one_of
-from lakehouse.gold.event_kinds import AVAILABILITY
-from lakehouse.gold.events import Event
+from lakehouse.gold.event_rules import AVAILABILITY
+from lakehouse.gold.incidents import Event
 from lakehouse.tables import MAX_GAP_INTERVALS
 from lakehouse.tables.agent_names import has_role
 

@@ -5,7 +5,7 @@
 -- incident, less its lead, is later than every start before it by more than slack_us. So one partition that is bad for
 -- weeks is an event of its own. All other incidents of a kind and subject are one event.
 --
--- {slacks} has cluster and slack_us, microseconds. {kind} and {of} are the rules of events.py.
+-- {slacks} has cluster and slack_us, microseconds. {kind} and {of} are the rules of event_rules.py.
 named_incidents AS (
     SELECT i.*, {kind} AS kind, {of} AS of_kind, s - lead_us AS onset FROM joined_incidents i),
 onsets AS (

@@ -44,8 +44,8 @@ _MADE: Final = {"u": "int", "start_us": "bigint", "end_us": "bigint", "flags": "
 """Columns of inputs that differ from bronze."""
 _TYPES: Final = {
     "string": "VARCHAR", "int": "INTEGER", "bigint": "BIGINT", "double": "DOUBLE",
-    "boolean": "BOOLEAN", "timestamp": "BIGINT", "map<string,double>": "MAP(VARCHAR, DOUBLE)",
-    "map<string,timestamp>": "MAP(VARCHAR, BIGINT)",
+    "boolean": "BOOLEAN", "date": "DATE",
+    "struct<user:string,client_id:string>": 'STRUCT("user" VARCHAR, client_id VARCHAR)',
 }  # fmt: skip
 _BY_LEADERS: Final = frozenset({metrics.UNDER_MIN_ISR, metrics.LEADERLESS, metrics.UNAVAILABLE})
 _AGGREGATES: Final = {"sum": "sum", "max": "max", "min": "min", "any": "bool_or"}
@@ -215,11 +215,21 @@ def _rows(columns: str, rows: Iterable[Sequence[Any]]) -> pa.Table:
     return arrow_types.rows(shape, rows)
 
 
+def duckdb_type(kind: str, instant: str = "BIGINT") -> str:
+    """Return DuckDB's name of a type that is written as Spark writes it."""
+    if kind.startswith("array<"):
+        return f"{duckdb_type(kind[6:-1], instant)}[]"
+    if kind.startswith("map<string,"):
+        return f"MAP(VARCHAR, {duckdb_type(kind[11:-1], instant)})"
+    return instant if kind == "timestamp" else _TYPES[kind]
+
+
 def _result_table(table: tables.Table) -> str:
     """Return the statement that creates ``out_NAME`` of a table; sums of doubles stay exact."""
     exact = {("sum", "double"): "DECIMAL(38, 6)"}
     columns = ", ".join(
-        f"{identifier(column.name)} {exact.get((column.over, column.type), _TYPES[column.type])}"
+        f"{identifier(column.name)} "
+        + exact.get((column.over, column.type), duckdb_type(column.type))
         for column in table.columns
         if column.name not in {"date", "cluster", table.start} and column.over != "mean"
     )
@@ -295,4 +305,4 @@ def _final(column: tables.Column) -> str:
         )
     if column.type == "timestamp":
         return f"off_axis(u, hour_us, {name}) AS {name}"
-    return f"{name}::{_TYPES[column.type]} AS {name}"
+    return f"{name}::{duckdb_type(column.type)} AS {name}"

@@ -13,8 +13,8 @@ from lakehouse import tables
 from lakehouse.core import display
 from lakehouse.core.metrics import GROUP_LAG, LEADERLESS, UNAVAILABLE
 from lakehouse.core.objective import Objective
-from lakehouse.core.observed_share import FLOOR_PERCENT
 from lakehouse.core.periods import instant, iso, union
+from lakehouse.core.subjects import FLOOR_PERCENT
 from lakehouse.errors import TableNotFoundError, is_of_spark
 from lakehouse.report import figures
 from lakehouse.report.facts.build import head, without_history

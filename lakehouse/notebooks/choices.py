@@ -20,7 +20,7 @@ from lakehouse import tables
 from lakehouse.core import display, periods
 from lakehouse.core.lake import Lake
 from lakehouse.core.objective import Objective
-from lakehouse.core.observed_share import FLOOR_PERCENT
+from lakehouse.core.subjects import FLOOR_PERCENT
 from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import last_week, subjects_of, window_of
 from lakehouse.errors import LakeNotFoundError, OwnersError, PeriodError

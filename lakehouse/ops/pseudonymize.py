@@ -18,7 +18,7 @@ from lakehouse.core.delta_rs import TABLE, Location, delta_errors, query
 from lakehouse.engines.delta_tables import row_schema, schema_mode
 from lakehouse.errors import TableNotFoundError
 from lakehouse.ops.maintain.actions import Executor
-from lakehouse.tables.parquet_layout import writer_properties
+from lakehouse.tables.bronze import writer_properties
 from lakehouse.tables.table import identifier, standard_text, texts
 
 _AT_ONCE: Final = 500  # sets per commit

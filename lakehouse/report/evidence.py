@@ -11,8 +11,8 @@ from typing import Annotated, Any, Final, NamedTuple
 
 from lakehouse.core import display
 from lakehouse.core.metrics import families, shipped
-from lakehouse.core.observed_share import FLOOR_PERCENT, State, is_whole, state_of
 from lakehouse.core.periods import length, overlap
+from lakehouse.core.subjects import FLOOR_PERCENT, State, is_whole, state_of
 from lakehouse.report import figures, resources
 from lakehouse.report.facts.fields import Means, Question, Rows
 from lakehouse.report.figures import Facts, Row, span_of

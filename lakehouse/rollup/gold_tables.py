@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final, NamedTuple
 
 from lakehouse import tables
-from lakehouse.core import display, missing_files, older_gold, table_notes
+from lakehouse.core import display, table_faults, table_notes
 from lakehouse.core.lake import Lake
 from lakehouse.core.periods import Period, iso, micros, overlap
 from lakehouse.core.table_notes import CHECKED, Gap, Noted
@@ -36,9 +36,9 @@ def check_bronze(lake: Lake, found: Mapping[Table, Detail | None]) -> None:
     """
     for table, detail in found.items():
         if detail is None:
-            raise missing_files.no_table(table, lake.name(table))
+            raise table_faults.no_table(table, lake.name(table))
         every = dict.fromkeys(table.column_names, "missing") | dict(detail.columns)
-        older_gold.check_types(table, every, lake.name(table))
+        table_faults.check_types(table, every, lake.name(table))
 
 
 def is_outdated(lake: Lake, table: Table, detail: Detail | None) -> bool:
@@ -61,7 +61,7 @@ def is_outdated(lake: Lake, table: Table, detail: Detail | None) -> bool:
             f"{name}: not a table of jmxlake, because it has the column {display.line(unknown[0])} "
             f"and lacks {foreign}. Use a separate schema for gold"
         )
-    older_gold.check_types(table, found, name)
+    table_faults.check_types(table, found, name)
     return bool(missing)
 
 

@@ -17,9 +17,9 @@ from lakehouse.core.table_notes import CHECKED, COMPUTED, Gap
 from lakehouse.engines.engine import Costs, Detail, Engine, Remark, Step, ask
 from lakehouse.engines.rollup_batches import Batch, ClusterHour, batches
 from lakehouse.kernel.run_in_duckdb import Program
-from lakehouse.rollup import changes, gold_tables, plan, progress as progresses
-from lakehouse.rollup.changes import State
+from lakehouse.rollup import gold_tables, plan, progress as progresses
 from lakehouse.rollup.commit import Commit
+from lakehouse.rollup.plan import State
 from lakehouse.rollup.progress import Progress
 from lakehouse.tables import Table
 
@@ -182,7 +182,7 @@ class Repair:
         """Return the doubtful hours with rows in bronze, and the number of runs in each."""
         spans = union((gap.start, gap.end) for table in chosen for gap in self.in_doubt[table])
         since = instant(spans[0][0]).date() if spans else None
-        every = changes.everything(self.engine, self.state.versions, since).runs
+        every = plan.everything(self.engine, self.state.versions, since).runs
         return {
             pair: rows
             for pair, rows in every.items()

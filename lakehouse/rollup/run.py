@@ -23,7 +23,6 @@ from lakehouse.errors import LakeReplacedError, MissingFilesError, TableSchemaEr
 from lakehouse.kernel.program import program
 from lakehouse.kernel.run_in_duckdb import Program
 from lakehouse.rollup import (
-    changes,
     dimensions,
     gold_tables,
     plan,
@@ -128,8 +127,8 @@ def _rollup(
 ) -> Outcome:
     if wanted.check_files or wanted.since or wanted.accept_lost:
         repairs.drop_state_files(engine)
-    found = gold_tables.details(engine, (*changes.READ, *gold_tables.EVERY))
-    gold_tables.check_bronze(engine.lake, {table: found[table] for table in changes.READ})
+    found = gold_tables.details(engine, (*plan.READ, *gold_tables.EVERY))
+    gold_tables.check_bronze(engine.lake, {table: found[table] for table in plan.READ})
     check_layout(engine, found)
     outdated = [
         table
@@ -138,7 +137,7 @@ def _rollup(
     ]
     last = progresses.last(engine)
     window = _window(engine, last.row, window_seconds, found[tables.WINDOWS["coverage"]])
-    state = changes.state(engine)
+    state = plan.bronze_state(engine)
     now_us = micros(state.newest.committed) // HOUR_US * HOUR_US + HOUR_US  # the end of its hour
     is_new = last.row is None or last.row.versions != state.versions
     is_due = is_new or _is_tidy_due(last, wanted)
@@ -166,7 +165,7 @@ def _rollup(
             accept_lost(engine, held.check, progress)
         again = progresses.last(engine)
         if again != last or wanted.accept_lost:
-            state = changes.state(engine)
+            state = plan.bronze_state(engine)
         kept = {table: None if table in in_doubt else one for table, one in found.items()}
         run = _Run(engine, objectives, wanted, window, held, progress, watch, kept, in_doubt)
         return run.to(again, state)
@@ -215,7 +214,7 @@ class _Run:
     found: repairs.Found
     in_doubt: repairs.Lost
 
-    def to(self, last: progresses.Last, state: changes.State) -> Outcome:
+    def to(self, last: progresses.Last, state: plan.State) -> Outcome:
         """Update gold to the versions of bronze in ``state``."""
         now, newest, _ = state
         first = gold_tables.horizon(newest.committed, self.wanted.keep_windows_days)
@@ -253,11 +252,11 @@ class _Run:
             self._record(tidied, row)
         return outcome
 
-    def _kernel(self, state: changes.State) -> Program:
+    def _kernel(self, state: plan.State) -> Program:
         known = meanings(self.engine)
         return program(self.window_seconds, state.newest.committed, self.objectives, known)
 
-    def _repair(self, row: Progress, state: changes.State, first: dt.date) -> Progress:
+    def _repair(self, row: Progress, state: plan.State, first: dt.date) -> Progress:
         """Recompute only untrusted tables; new rows in bronze follow later."""
         repair = self._repair_of(self.in_doubt, state, first)
         recomputed = repair.recompute(row, self.window_seconds)
@@ -273,7 +272,7 @@ class _Run:
         return new
 
     def _settle(
-        self, todo: plan.Plan, row: Progress | None, state: changes.State, first: dt.date
+        self, todo: plan.Plan, row: Progress | None, state: plan.State, first: dt.date
     ) -> None:
         """Remove recomputed hours from the incomplete hours that tables note."""
         recomputed = repairs.Recomputed(todo.chosen, todo.left)
@@ -284,7 +283,7 @@ class _Run:
             self._repair_of(noted, state, first).clear(recomputed, self.wanted.since)
 
     def _repair_of(
-        self, in_doubt: repairs.Lost, state: changes.State, first: dt.date
+        self, in_doubt: repairs.Lost, state: plan.State, first: dt.date
     ) -> repairs.Repair:
         most = self.wanted.most_rows or self.engine.most_rows
         kernel, check = self._kernel(state), self.held.check

@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from lakehouse import tables
-from lakehouse.core import older_gold, table_notes
-from lakehouse.core.older_gold import older
+from lakehouse.core import table_faults, table_notes
 from lakehouse.core.periods import DAY_US, HOUR_US, micros, window_name
+from lakehouse.core.table_faults import older
 from lakehouse.core.table_notes import CHECKED, DUE, NOTE, Noted
 from lakehouse.engines.engine import Detail, Engine
 from lakehouse.engines.gold_reader import Row, is_same
@@ -80,23 +80,23 @@ def check(engine: Engine, found: Mapping[Table, Detail | None]) -> None:
         OlderGoldError: An older version wrote gold.
     """
     is_older = any(
-        detail is not None and older_gold.is_older(table, detail.columns)
+        detail is not None and table_faults.is_older(table, detail.columns)
         for table, detail in found.items()
     )
     progress = older(tables.PROGRESS)
     if is_older or (_is_moved(engine, tables.PROGRESS) and engine.detail(progress) is not None):
-        raise older_gold.refusal(engine.lake.gold or f"{engine.lake.root}/gold")
+        raise table_faults.older_gold(engine.lake.gold or f"{engine.lake.root}/gold")
 
 
 def _due(engine: Engine) -> dict[Table, Detail]:
     """Return the tables to upgrade, in order, with the metadata of the older tables."""
-    found = gold_tables.details(engine, map(older, older_gold.EVERY))
-    pairs = ((table, found[older(table)]) for table in older_gold.EVERY)
+    found = gold_tables.details(engine, map(older, table_faults.UPGRADED))
+    pairs = ((table, found[older(table)]) for table in table_faults.UPGRADED)
     return {
         table: detail
         for table, detail in pairs
         if detail is not None
-        and (_is_moved(engine, table) or older_gold.is_older(table, detail.columns))
+        and (_is_moved(engine, table) or table_faults.is_older(table, detail.columns))
     }
 
 
@@ -202,7 +202,7 @@ def _column(table: Table, column: Column, there: Mapping[str, str]) -> str:
     if column.name == "date" and "date" not in there:
         days = f"CAST((r.window - r.window % {DAY_US}) / {DAY_US} AS INT)"
         return f"DATE '1970-01-01' + {days} AS date"
-    name = older_gold.COLUMNS.get(column.name, column.name)
+    name = table_faults.OLDER_COLUMNS.get(column.name, column.name)
     # A rollup notes the tables again, because their IDs and versions change here.
     is_known = name in there and (table, name) != (tables.PROGRESS, "tables")
     return f"r.{name} AS {column.name}" if is_known else f"n.{column.name}"

@@ -16,7 +16,7 @@ from lakehouse.engines.rollup_batches import Batch, ClusterHour, batches
 from lakehouse.errors import LakehouseError, LeaseHeldError
 from lakehouse.kernel.program import program as programs
 from lakehouse.kernel.run_in_duckdb import Program
-from lakehouse.rollup import changes, lease, plan, progress
+from lakehouse.rollup import lease, plan, progress
 from lakehouse.rollup.commit import rows_of
 from lakehouse.rollup.gold_tables import KEEP_WINDOWS_DAYS, horizon
 
@@ -85,7 +85,7 @@ def verify(
     barred = plan.frozen_hours(engine, row.versions, old, first, row.window_seconds)
     barred |= plan.lost_hours(engine, old)
     todo = chosen - barred
-    counts = changes.counts(engine, row.versions, todo)
+    counts = plan.runs_of(engine, row.versions, todo)
     most, cores = engine.most_rows, engine.cores
     parts = batches(counts, todo, barred, row.versions, most, cores)
     program = programs(row.window_seconds, row.committed_at, objectives, meanings(engine))
@@ -155,7 +155,7 @@ def _chosen(
         + " AND NOT r.misdated" * (name in bronze)
         for name in (*bronze, *gold)
     )
-    pairs = sorted(changes.cluster_hour(*one) for one in ask(engine, there, **bronze, **gold))
+    pairs = sorted(plan.ask_hours(engine, there, **bronze, **gold))
     return frozenset(chance.sample(pairs, min(hours, len(pairs))))
 
 

@@ -24,9 +24,9 @@ from lakehouse.kernel import arrow_types, run_in_duckdb
 from lakehouse.sample import cluster, timeline
 from lakehouse.sample.timeline import WINDOW_US, Series
 from lakehouse.sample.values import SampleValues
-from lakehouse.tables.json_schema import first_line
-from lakehouse.tables.parquet_layout import writer_properties
+from lakehouse.tables.bronze import writer_properties
 from lakehouse.tables.table import identifier
+from lakehouse.tables.typed_settings import schema_comment
 
 Row = tuple[Any, ...]
 
@@ -135,7 +135,7 @@ def write_files(files: Beside, happened: Sequence[cluster.Incident]) -> None:
     contents = _OWNERS, {"maintenance": _planned(happened)}
     for file, name, content in zip(files, Beside._fields, contents, strict=True):
         text = yaml.safe_dump(content, sort_keys=False, default_flow_style=None, width=100)
-        text = first_line(name) + _MARK + text
+        text = schema_comment(name) + _MARK + text
         try:
             file.write_text(text, "utf-8")
         except OSError as error:

@@ -11,7 +11,7 @@ from lakehouse.core.objective import Level
 from lakehouse.slo.openslo import schema
 from lakehouse.slo.openslo.slo_to_objectives import TYPE
 from lakehouse.slo.report_calendar import LISTS, REQUIRED, REQUIRED_OF_CORRECTIONS
-from lakehouse.tables.json_schema import Schema, or_null
+from lakehouse.tables.typed_settings import Schema, or_null
 
 _TEXT: Final[Schema] = {"type": ["string", "number", "boolean"]}
 """YAML has types where OpenSLO has texts."""

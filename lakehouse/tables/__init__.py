@@ -6,8 +6,6 @@ addition. Instants are UTC with microseconds. An idle value (NaN on the MBean) i
 """
 
 from lakehouse.tables.bronze import *
-from lakehouse.tables.control import *
-from lakehouse.tables.dimensions import *
 from lakehouse.tables.gold import *
-from lakehouse.tables.rollup_state import *
+from lakehouse.tables.gold_without_hours import *
 from lakehouse.tables.table import Column as Column, Table as Table

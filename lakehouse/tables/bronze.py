@@ -1,8 +1,20 @@
-"""Bronze: rows that agents append. The tables are frozen: another version is another table."""
+"""Tables of agents: bronze, to which they append rows, and the table that controls them.
 
-from typing import Final
+Tables of bronze are frozen: another version is another table. ``writer_properties`` has the layout
+of their Parquet files, for agents and the maintenance.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
 
 from lakehouse.tables.table import CLUSTER, SOURCE, Column, Table, required
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from deltalake import WriterProperties
 
 BRONZE_VERSION: Final = "1"
 """Version of the frozen bronze schema, kept in the table property ``jmxlake.schema``."""
@@ -203,3 +215,80 @@ BRONZE: Final = (RUNS, MEMBERS, SCRAPES, EVENTS)
 
 CATALOGUES: Final = (METRIC_DEFINITIONS, METRIC_TRAITS)
 """Tables that describe catalogues; an agent writes each catalogue once."""
+
+WATCHED_GROUPS: Final = Table(
+    "control",
+    "watched_groups",
+    "Groups whose lag and unread data loss the agents count, by topic; owners of topics write it",
+    (
+        required("topic", "string", "name or pattern (*, ?, [abc]) of a topic"),
+        required("groups", "array<string>", "names and patterns of groups; ! excludes"),
+        Column("set_by", "string", "person or team that wrote the row"),
+        Column("set_at", "timestamp", "time of the row; the newest row of a topic applies"),
+    ),
+    properties={"delta.enableDeletionVectors": "false"},  # not every writer supports them
+)
+
+CONTROL: Final = (WATCHED_GROUPS,)
+"""Tables that people write."""
+
+_MOST_GROUPS: Final = 200
+_LONGEST: Final = 1_000
+_TOPIC: Final = re.compile(r"(?:[a-zA-Z0-9._*?-]|\[!?[a-zA-Z0-9._-]+\])+")
+
+
+def watched_groups_fault(topic: str | None, groups: Sequence[str | None] | None) -> str | None:
+    """Return why a row of ``WATCHED_GROUPS`` is invalid. None: it is valid."""
+    if not topic or len(topic) > _LONGEST or not _TOPIC.fullmatch(topic):
+        return "topic is not a name or pattern of a topic"
+    if not groups:
+        return 'groups is empty; use "!*" for no groups'
+    if len(groups) > _MOST_GROUPS:
+        return f"groups has more than {_MOST_GROUPS} entries"
+    if any(not group or group == "!" or len(group) > _LONGEST for group in groups):
+        return f"groups has an entry that is empty or longer than {_LONGEST} characters"
+    return None
+
+
+# This layout of Parquet files was measured (bench/README.md). Spark 4.2, DuckDB and delta-rs
+# can read the files. BYTE_STREAM_SPLIT is not used, because Spark reads it fast only from 4.3, for
+# which Delta was not released.
+
+# An hour is then a few row groups, which a reader finds with their statistics.
+_ROW_GROUP_ROWS: Final = 131_072
+# A row group has one page, so Zstandard finds values that repeat from batch to batch.
+_PAGE_BYTES: Final = _ROW_GROUP_ROWS * 16
+
+_AGENT_LEVEL: Final = 3  # a broker's host has little CPU time, and the files exist for an hour
+COMPACTED_LEVEL: Final = 19  # the files exist for years
+
+# Instants and amounts repeat in sequences, which Zstandard finds only at byte boundaries.
+# DELTA_BINARY_PACKED and dictionaries pack them into bits.
+_PLAIN: Final = ("int", "bigint", "timestamp", "double")
+_FOUND_BY: Final = ("cluster", "source", "start", "end")
+
+
+def writer_properties(table: Table, level: int = _AGENT_LEVEL) -> WriterProperties:
+    """Return the properties of Parquet files: of an agent's commits, or of another level.
+
+    Only columns with which readers skip files and row groups have statistics.
+    """
+    from deltalake import ColumnProperties, WriterProperties  # noqa: PLC0415 - Spark can lack it
+
+    found_by = (*table.sort_by, *_FOUND_BY)
+    return WriterProperties(
+        compression="ZSTD",
+        compression_level=level,
+        max_row_group_size=_ROW_GROUP_ROWS,
+        data_page_row_count_limit=_ROW_GROUP_ROWS,
+        data_page_size_limit=_PAGE_BYTES,
+        default_column_properties=ColumnProperties(statistics_enabled="NONE"),
+        column_properties={
+            column.name: ColumnProperties(
+                dictionary_enabled=column.type not in _PLAIN,
+                statistics_enabled="CHUNK" if column.name in found_by else "NONE",
+            )
+            for column in table.columns
+            if "<" not in column.type
+        },
+    )

@@ -1,12 +1,14 @@
 """Errors of libraries as one line: no backtrace, no secret, no colour.
 
-Both programs print what delta-rs, DuckDB, Spark and HTTP clients raise through ``one_line``.
+Both programs print what delta-rs, DuckDB, Spark and HTTP clients raise through ``one_line``, and
+``wrong_version`` where they need exactly one version of a library.
 """
 
 import os
 import re
 import traceback
 from collections.abc import Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
@@ -123,3 +125,13 @@ def silence_rust() -> None:
     Their errors are raised as well. A person who sets RUST_LOG gets the log.
     """
     os.environ.setdefault("RUST_LOG", "off")
+
+
+PINNED: Final = {"deltalake": "1.6.6", "jmxquery": "0.6.0"}
+"""Packages with exactly one supported version. pyproject.toml pins the same versions."""
+
+
+def wrong_version(package: str) -> str | None:
+    """Return the problem if another version of a package is installed. None: no problem."""
+    found, wanted = version(package), PINNED[package]
+    return None if found == wanted else f"{package} {found} is installed; use {package}=={wanted}"

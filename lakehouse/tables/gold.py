@@ -12,8 +12,7 @@ time. ``series_..._us`` is microseconds summed over series, so it can exceed the
 from dataclasses import replace
 from typing import Final
 
-from lakehouse.tables.dimensions import DIMENSIONS
-from lakehouse.tables.rollup_state import PROGRESS
+from lakehouse.tables.gold_without_hours import DIMENSIONS, PROGRESS
 from lakehouse.tables.table import (
     CLUSTER,
     HOUR,

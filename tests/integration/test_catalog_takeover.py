@@ -9,7 +9,7 @@ import pytest
 
 from lakehouse import tables
 from lakehouse.core.lake import Lake
-from lakehouse.core.older_gold import older
+from lakehouse.core.table_faults import older
 from lakehouse.engines.spark_engine import SparkEngine
 from lakehouse.errors import OlderGoldError
 from lakehouse.kernel import arrow_types

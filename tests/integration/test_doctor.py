@@ -20,7 +20,7 @@ from collector.delivery.bronze_table import BronzeTable
 from lakehouse import tables
 from lakehouse.cli.main import main
 from lakehouse.core import delta_rs
-from lakehouse.core.older_gold import older
+from lakehouse.core.table_faults import older
 from lakehouse.ops.doctor.all_checks import Diagnosis
 from lakehouse.ops.doctor.finding import LATE
 from tests import bronze_commits, gold_builder

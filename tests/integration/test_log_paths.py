@@ -19,7 +19,7 @@ from lakehouse import tables
 from lakehouse.cli.main import main
 from lakehouse.core import lake as lakes
 from lakehouse.core.delta_rs import TABLE, locate, open_table, query, refresh
-from lakehouse.core.missing_files import missing_files
+from lakehouse.core.table_faults import missing_files
 from lakehouse.engines.delta_tables import Store
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.errors import TableLogError, TableSchemaError

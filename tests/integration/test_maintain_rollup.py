@@ -19,7 +19,7 @@ from lakehouse.ops.maintain import table_state
 from lakehouse.ops.maintain.actions import Executor
 from lakehouse.ops.maintain.plan import NoteCleaned
 from lakehouse.ops.maintain.service import Maintenance
-from lakehouse.rollup import changes
+from lakehouse.rollup import plan
 from tests import bronze_commits
 from tests.checkpointing import checkpoint
 from tests.lake_builder import Batch
@@ -83,10 +83,10 @@ def test_a_rollup_reads_the_same_through_compaction_and_clean_up(
     bronze_commits.record_progress(str(lake), **done._asdict())
     windows(lake, 40, 75)
     engine = SparkEngine(spark, at(str(lake)))
-    state = changes.state(engine)
+    state = plan.bronze_state(engine)
     now = state.versions
     before = inserts(spark, lake, done.runs + 1, now.runs)
-    touched = changes.touched(engine, done._replace(members=now.members), state)
+    touched = plan.touched(engine, done._replace(members=now.members), state)
 
     bronze_commits.idle(lake, tables.RUNS, 10)
     Executor(delta_rs.locate(str(lake), None), "x").run(
@@ -98,9 +98,9 @@ def test_a_rollup_reads_the_same_through_compaction_and_clean_up(
     assert len([*(lake / tables.RUNS.path).glob("date=*/*.parquet")]) == 40 + 35 + 2 - gone
     assert len(before) == 35 * 2
     assert inserts(spark, lake, done.runs + 1, now.runs) == before
-    after = changes.state(engine)
+    after = plan.bronze_state(engine)
     again = done._replace(members=after.versions.members)
-    assert changes.touched(engine, again, after) == touched
+    assert plan.touched(engine, again, after) == touched
     assert len(touched.runs) == 4
     rows = table_of(spark, at(str(lake)), tables.RUNS)
     assert (rows.count(), rows.drop("labels").distinct().count()) == (150, 150)

@@ -20,7 +20,7 @@ from lakehouse.ops.maintain.actions import Executor
 from lakehouse.ops.maintain.plan import Checkpoint, Drop, Expire, Vacuum
 from lakehouse.ops.maintain.service import Maintenance
 from lakehouse.ops.maintain.table_state import by_progress
-from lakehouse.rollup import changes, commit, progress
+from lakehouse.rollup import commit, plan, progress
 from lakehouse.rollup.plan import Wanted
 from tests import bronze_commits
 from tests.lake_builder import BASE
@@ -100,7 +100,7 @@ def test_spark_refuses_commits_older_than_removed_files_are_kept(
     with_old_commits(local, tmp_path)
     engine = SparkEngine(spark, lakes.at(str(tmp_path)))
     with pytest.raises(LogExpiredError, match="since the last rollup"):
-        changes.touched(engine, last(engine).versions, changes.state(engine))
+        plan.touched(engine, last(engine).versions, plan.bronze_state(engine))
 
 
 @pytest.mark.spark
@@ -164,11 +164,11 @@ def test_a_hole_in_the_log_that_spark_does_not_see_is_noticed(
     opened(root, tables.RUNS).create_checkpoint()
     gone = done.runs + 2
     (root / tables.RUNS.path / "_delta_log" / f"{gone:020}.json").unlink()
-    now = changes.state(engine)
+    now = plan.bronze_state(engine)
     with pytest.raises(
         LogExpiredError, match=f"version {gone} is not in the log|delta-rs cannot read"
     ):
-        changes.touched(engine, done, now)
+        plan.touched(engine, done, now)
     assert rolled(engine).how == "recovered"
     assert rows_of(root) == at_once(local, root, tmp_path / "other")
 
@@ -268,11 +268,11 @@ def test_rows_of_the_future_are_used_when_their_time_has_come(
     assert rows_of(root)["sources"] == []
     assert rows_of(root)["rejected"] != []
     newest = dt.datetime.now(dt.UTC) + dt.timedelta(hours=4)
-    ripe = changes.now_due(engine, newest - dt.timedelta(hours=4), newest)
-    assert len(changes.counted(engine, ripe).runs) == 1
+    ripe = plan.now_due(engine, newest - dt.timedelta(hours=4), newest)
+    assert len(plan.counted(engine, ripe).runs) == 1
     soon = newest - dt.timedelta(hours=3)
-    early = changes.now_due(engine, soon - dt.timedelta(hours=1), soon)
-    assert changes.counted(engine, early).runs == {}
+    early = plan.now_due(engine, soon - dt.timedelta(hours=1), soon)
+    assert plan.counted(engine, early).runs == {}
 
 
 def age(root: Path, days: int) -> None:

@@ -30,7 +30,7 @@ from demo.cluster import Cluster
 from demo.jars import delta_jars
 from lakehouse import tables
 from lakehouse.cli.main import main
-from lakehouse.core.older_gold import older
+from lakehouse.core.table_faults import older
 from tests.packaging.conftest import ROOT, Environment, built, uv
 from tests.story_lake import Story
 from tests.waiting import wait_for

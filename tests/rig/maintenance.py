@@ -11,7 +11,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from lakehouse import tables
-from lakehouse.tables import parquet_layout
+from lakehouse.tables.bronze import writer_properties
 from tests.rig.stage import Outcome
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def _maintained(lake: Path) -> Iterator[dict[str, int]]:
 
 def _maintain(table: tables.Table, url: str) -> int:
     delta = DeltaTable(url)
-    figures = delta.optimize.compact(writer_properties=parquet_layout.writer_properties(table))
+    figures = delta.optimize.compact(writer_properties=writer_properties(table))
     delta.create_checkpoint()
     delta.vacuum(dry_run=False)  # what is older than the retention, as it is declared
     return int(figures["numFilesRemoved"])

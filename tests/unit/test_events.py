@@ -17,9 +17,9 @@ from lakehouse.core.periods import Period, length
 from lakehouse.core.subjects import Subject
 from lakehouse.engines.engine import ask
 from lakehouse.engines.local_engine import LocalEngine
-from lakehouse.gold import causes, event_kinds, events, incidents
+from lakehouse.gold import causes, event_rules, incidents
 from lakehouse.gold.causes import Away, Change
-from lakehouse.gold.events import Event, Key
+from lakehouse.gold.incidents import Event, Key
 from lakehouse.report.facts.events import event_uses
 from lakehouse.slo.sla_statement import Statement, Times
 from tests.stretches import SECOND, Row, as_rows, stretch
@@ -37,7 +37,7 @@ OWN_COUNT: Final = "kafka.broker.under_min_isr_partitions"
 def grouped(stretches: Sequence[Row]) -> list[tuple[Event, list[Incident]]]:
     engine = LocalEngine(Lake("."))
     joined = incidents.relation(as_rows(stretches))
-    return events.with_incidents(engine, joined, {"c": 70 * SECOND})
+    return incidents.with_incidents(engine, joined, {"c": 70 * SECOND})
 
 
 def spans(found: Iterable[tuple[Event, list[Incident]]]) -> list[tuple[int, int, int]]:
@@ -134,11 +134,11 @@ def test_kinds_in_sql_are_those_in_python() -> None:
         "kafka.partition.upload_tier_lag", "kafka.topic.remote_copy.errors",
     ]  # fmt: skip
     engine = LocalEngine(Lake("."))
-    kind, of = event_kinds.kind_sql()
+    kind, of = event_rules.kind_sql()
     rows = pa.table({"metric": names})
     sql = f"SELECT metric, {kind} AS kind, {of} AS of_kind FROM {{rows}} r"  # noqa: S608 - ours
     found = {metric: (kind, of) for metric, kind, of in ask(engine, sql, rows=rows)}
-    assert found == {name: event_kinds.kind_of(name) for name in names}
+    assert found == {name: event_rules.kind_of(name) for name in names}
 
 
 # Causes

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 import duckdb
 import pytest
 
-from lakehouse.core import older_gold
-from lakehouse.core.older_gold import is_older, older
+from lakehouse.core import table_faults
+from lakehouse.core.table_faults import is_older, older
 from lakehouse.rollup.gold_tables import EVERY
 
 if TYPE_CHECKING:
@@ -115,13 +115,13 @@ def test_older_table_is_told_from_this_one(table: Table) -> None:
 def test_changelog_lists_each_older_name() -> None:
     """Readers look their queries up there."""
     text = (Path(__file__).parents[2] / "CHANGELOG.md").read_text("utf-8")
-    for names in (older_gold.TABLES, older_gold.COLUMNS):
+    for names in (table_faults.OLDER_TABLES, table_faults.OLDER_COLUMNS):
         for new, old in names.items():
             assert re.search(rf"`{old}`[^|\n]*\|[^|\n]*`{new}`", text), f"{old} is {new} now"
 
 
 def test_every_older_name_is_of_a_table() -> None:
     named = {name for table in EVERY for name in table.column_names}
-    assert older_gold.COLUMNS.keys() <= named
-    assert older_gold.TABLES.keys() <= {table.name for table in EVERY}
-    assert {one.name for one in older_gold.EVERY} == {one.name for one in EVERY}
+    assert table_faults.OLDER_COLUMNS.keys() <= named
+    assert table_faults.OLDER_TABLES.keys() <= {table.name for table in EVERY}
+    assert {one.name for one in table_faults.UPGRADED} == {one.name for one in EVERY}

@@ -11,7 +11,7 @@ from collector.config.loader import parse
 from collector.errors import ConfigError
 from lakehouse.core import delta_rs, lake as lakes
 from lakehouse.errors import LakeNotFoundError
-from lakehouse.tables import paths
+from lakehouse.tables import delta_log
 from tests.log_paths import HOSTILE
 
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 @pytest.mark.parametrize("path", [*HOSTILE, "", "/", ".", "a//b", "a/", "_delta_log/x.json"])
 def test_hostile_log_path_is_refused_in_one_line(path: str) -> None:
-    with pytest.raises(paths.PathError) as refused:
-        paths.below_table(path)
+    with pytest.raises(delta_log.PathError) as refused:
+        delta_log.below_table(path)
     assert "\n" not in str(refused.value)
     assert "not a file below the table" in str(refused.value)
 
@@ -39,7 +39,7 @@ def test_hostile_log_path_is_refused_in_one_line(path: str) -> None:
     ],
 )
 def test_path_below_table_is_decoded_once(path: str, name: str) -> None:
-    assert paths.below_table(path) == name
+    assert delta_log.below_table(path) == name
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def table(tmp_path: Path) -> Path:
 
 
 def check(table: Path) -> None:
-    paths.check_table(f"file://{table}/", ["date=1/a.parquet"])
+    delta_log.check_table(f"file://{table}/", ["date=1/a.parquet"])
 
 
 def test_link_out_of_table_is_refused(table: Path, tmp_path: Path) -> None:
@@ -59,7 +59,7 @@ def test_link_out_of_table_is_refused(table: Path, tmp_path: Path) -> None:
     other.mkdir()
     for name in ("date=2", "date=1/b.parquet"):
         (table / name).symlink_to(other)
-        with pytest.raises(paths.PathError, match="symbolic link"):
+        with pytest.raises(delta_log.PathError, match="symbolic link"):
             check(table)
         (table / name).unlink()
     check(table)
@@ -73,7 +73,7 @@ def test_linked_table_and_links_within_it_are_accepted(table: Path, tmp_path: Pa
 
 def test_pipe_in_table_is_refused(table: Path) -> None:
     os.mkfifo(table / "date=1" / "b.parquet")
-    with pytest.raises(paths.PathError, match="neither a file nor a folder"):
+    with pytest.raises(delta_log.PathError, match="neither a file nor a folder"):
         check(table)
 
 
@@ -87,8 +87,8 @@ USABLE = ("100%", "sp ace", "q'\"`", "b{r}", "st*r", "~", "$HOME", "-lead", "ü"
 @pytest.mark.parametrize("name", UNUSABLE)
 def test_folder_that_delta_rs_cannot_open_is_refused(name: str, tmp_path: Path) -> None:
     place = str(tmp_path / name)
-    for use in (paths.check_lake, agent):
-        with pytest.raises((paths.PathError, ConfigError), match="Rename"):
+    for use in (delta_log.check_lake, agent):
+        with pytest.raises((delta_log.PathError, ConfigError), match="Rename"):
             use(place)
     for open_ in (lakes.at, lambda one: delta_rs.locate(one, None)):
         with pytest.raises(LakeNotFoundError, match="Rename"):
@@ -104,27 +104,27 @@ def agent(place: str) -> None:
 @pytest.mark.parametrize("name", USABLE)
 def test_usable_folder_is_accepted(name: str, tmp_path: Path) -> None:
     agent(str(tmp_path / name))
-    paths.check_lake(str(tmp_path / name))
+    delta_log.check_lake(str(tmp_path / name))
 
 
 def test_non_utf8_folder_is_refused() -> None:
-    with pytest.raises(paths.PathError, match="not UTF-8"):
-        paths.check_lake("/lakes/\udcff")
+    with pytest.raises(delta_log.PathError, match="not UTF-8"):
+        delta_log.check_lake("/lakes/\udcff")
 
 
 @pytest.mark.parametrize("url", ["s3://b/l#1", "gs://b/l?versionId=1", "file:///lake#1"])
 def test_url_with_query_or_fragment_is_refused(url: str) -> None:
-    for use in (paths.check_lake, agent):
-        with pytest.raises((paths.PathError, ConfigError), match="Percent-encode"):
+    for use in (delta_log.check_lake, agent):
+        with pytest.raises((delta_log.PathError, ConfigError), match="Percent-encode"):
             use(url)
 
 
 @pytest.mark.parametrize("url", ["s3://b/a%20b", "s3://b/a b", "s3://b/100%25", "file:///lake"])
 def test_url_is_accepted_as_it_is(url: str) -> None:
-    paths.check_lake(url)
+    delta_log.check_lake(url)
     assert lakes.at(url).root == url
 
 
 def test_relative_folder_like_url_is_refused() -> None:
-    with pytest.raises(paths.PathError, match=r"Write '\./s3:x'"):
-        paths.check_lake("s3:x")
+    with pytest.raises(delta_log.PathError, match=r"Write '\./s3:x'"):
+        delta_log.check_lake("s3:x")

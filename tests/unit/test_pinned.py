@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lakehouse.tables.pinned import PINNED
+from lakehouse.tables.error_text import PINNED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,8 +12,8 @@ from deltalake import DeltaTable, write_deltalake
 
 from lakehouse import tables
 from lakehouse.core import lake as lakes, table_notes
-from lakehouse.core.older_gold import older
 from lakehouse.core.periods import Period, micros
+from lakehouse.core.table_faults import older
 from lakehouse.core.table_notes import DUE, NOTE, Gap, Noted
 from lakehouse.engines import delta_tables
 from lakehouse.engines.local_engine import LocalEngine

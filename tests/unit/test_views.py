@@ -15,7 +15,7 @@ from lakehouse import tables
 from lakehouse.cli import views as cli_views
 from lakehouse.cli.main import main
 from lakehouse.core.metrics import UNAVAILABLE
-from lakehouse.core.observed_share import state_of
+from lakehouse.core.subjects import state_of
 from lakehouse.ops.views import render
 from tests.exponential_histogram import bucket_of, percentile
 from tests.gold_builder import put

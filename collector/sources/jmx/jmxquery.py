@@ -35,7 +35,7 @@ from collector.sources.base.mbean_source import SnapshotSource
 from collector.sources.java import serial_filter
 from collector.sources.java.jvm import FROM_OUTSIDE, FRUGAL, java_home, rmi_options
 from collector.sources.transports import Jmxquery
-from lakehouse.tables.pinned import wrong_version
+from lakehouse.tables.error_text import wrong_version
 
 try:
     from jmxquery import JAR_PATH

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from deltalake import DeltaTable
 
 from lakehouse import tables
-from lakehouse.core import display, missing_files, table_notes
+from lakehouse.core import display, table_faults, table_notes
 from lakehouse.core.delta_rs import TABLE, Location, delta_errors, query, url_of
 from lakehouse.core.periods import instant, iso, micros
 from lakehouse.core.table_notes import Noted
@@ -204,9 +204,9 @@ def missing(table: Table) -> Finding:
 def files_gone(table: Table, delta: DeltaTable) -> Iterator[Finding]:
     """Yield a finding for files in a table's log that the store does not have, with one listing."""
     with delta_errors(url_of(delta)):
-        files = missing_files.missing_files(delta)
+        files = table_faults.missing_files(delta)
     if files:
-        what, todo = missing_files.what(files), missing_files.todo(table, files)
+        what, todo = table_faults.what(files), table_faults.todo(table, files)
         yield finding("files_gone", table.path, what, todo)
 
 

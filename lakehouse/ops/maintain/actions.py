@@ -33,8 +33,8 @@ from lakehouse.errors import MaintenanceConflictError, MaintenanceError, extra
 from lakehouse.ops.maintain import plan
 from lakehouse.ops.maintain.table_state import CHECKED, CLEANED, mark, uncommented
 from lakehouse.tables import Table
-from lakehouse.tables.parquet_layout import COMPACTED_LEVEL, writer_properties
-from lakehouse.tables.pinned import wrong_version
+from lakehouse.tables.bronze import COMPACTED_LEVEL, writer_properties
+from lakehouse.tables.error_text import wrong_version
 
 if (problem := wrong_version("deltalake")) is not None:
     raise MaintenanceError(

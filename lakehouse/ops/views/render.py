@@ -16,8 +16,8 @@ import yaml
 
 from lakehouse import tables
 from lakehouse.core.metrics import WATCHED_OF, shipped_meanings
-from lakehouse.core.observed_share import FLOOR_PERCENT, WHOLE_PERCENT
-from lakehouse.gold import event_kinds, texts
+from lakehouse.core.subjects import FLOOR_PERCENT, WHOLE_PERCENT
+from lakehouse.gold import event_rules
 from lakehouse.tables.agent_names import has_role
 from lakehouse.tables.table import identifier, spark_identifier, spark_text, standard_text
 
@@ -154,13 +154,13 @@ def _expanded(sql: str) -> str:
     """Return the file with the SQL that other modules provide."""
     words = {
         "hours": _HOURS,
-        "stretches": texts.stretches(),
-        "stretches_of_weeks": texts.stretches(_OF_WEEK),
+        "stretches": event_rules.stretches(),
+        "stretches_of_weeks": event_rules.stretches(_OF_WEEK),
         "week_and_cluster": _OF_WEEK,
-        "joined_incidents": texts.joined_incidents("stretches"),
-        "grouped_incidents": texts.grouped_incidents("slacks"),
-        "least_slack_us": str(event_kinds.SLACK_US),
-        "effect_us": str(event_kinds.EFFECT_US),
+        "joined_incidents": event_rules.joined_incidents("stretches"),
+        "grouped_incidents": event_rules.grouped_incidents("slacks"),
+        "least_slack_us": str(event_rules.SLACK_US),
+        "effect_us": str(event_rules.EFFECT_US),
         "is_broker": has_role("source", "broker"),
         "value_of_bucket": _VALUE,
         "percentiles": _PERCENTILE_COLUMNS,
@@ -195,7 +195,7 @@ def _query(sql: str) -> str:
 
 
 def _state(percent: str, bad: str) -> str:
-    """Return the expression of ``core.observed_share.state_of``."""
+    """Return the expression of ``core.subjects.state_of``."""
     floor, whole = (f"{share:g}e0" for share in (FLOOR_PERCENT, WHOLE_PERCENT))
     return (
         f"CASE WHEN {bad} > 0 THEN 'bad' WHEN {percent} >= {whole} THEN 'good' "

@@ -5,7 +5,7 @@
 -- micros(x) to microseconds since 1970, and instant(x) converts microseconds to a timestamp. x has no parentheses.
 -- {hours} inserts the columns of a row's hour, {metrics_of_columns} the metrics that the columns of the view filter by.
 -- Unknown is NULL, never zero. state_of[x; y] is the state of a row: column x is the coverage in percent, and the state
--- is bad if y is above zero. core/observed_share.py contains the thresholds.
+-- is bad if y is above zero. core/subjects.py contains the thresholds.
 
 -- VIEW verdicts
 -- Published verdicts of objectives: the newest SLO result of each objective, subject and period (jmxlake slo publish).

@@ -13,9 +13,8 @@ from typing import Any, Final
 
 from lakehouse.core import periods
 from lakehouse.core.objective import Objective
-from lakehouse.core.observed_share import FLOOR_PERCENT
 from lakehouse.core.periods import Period, iso, micros
-from lakehouse.core.subjects import SUBJECT
+from lakehouse.core.subjects import FLOOR_PERCENT, SUBJECT
 from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import subjects_of, window_of
 from lakehouse.report.evidence import floor_of

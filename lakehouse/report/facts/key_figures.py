@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple, Self
 
 from lakehouse.core.metrics import COVERAGE, LEADERLESS, UNAVAILABLE
-from lakehouse.core.observed_share import is_whole
+from lakehouse.core.subjects import is_whole
 from lakehouse.report.facts.fields import Bounds, bounds_in, total
 from lakehouse.report.facts.sections.golden_signals import ANSWERS, P99
 from lakehouse.report.facts.sections.throttling import THROTTLES

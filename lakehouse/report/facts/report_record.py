@@ -6,10 +6,9 @@ from functools import cached_property
 from typing import Annotated, Any, Final, NamedTuple
 
 from lakehouse.core.objective import Objective
-from lakehouse.core.observed_share import FLOOR_PERCENT
 from lakehouse.core.periods import iso
-from lakehouse.gold.events import Event, in_order
-from lakehouse.gold.incidents import Incident
+from lakehouse.core.subjects import FLOOR_PERCENT
+from lakehouse.gold.incidents import Event, Incident, in_order
 from lakehouse.report import evidence
 from lakehouse.report.evidence import Evidence
 from lakehouse.report.facts import fields

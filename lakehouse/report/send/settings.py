@@ -15,9 +15,8 @@ from msgspec.structs import force_setattr
 
 from lakehouse.errors import SendError, one_line
 from lakehouse.tables import strict_yaml, typed_settings
-from lakehouse.tables.json_schema import OR_ONE
 from lakehouse.tables.strict_files import UnreadableFileError, read_certificates, read_text
-from lakehouse.tables.typed_settings import WrongSettingError, wording
+from lakehouse.tables.typed_settings import OR_ONE, WrongSettingError, wording
 
 Security = Literal["starttls", "tls", "none"]
 Attachment = Literal["html", "pdf", "json"]

@@ -12,9 +12,8 @@ from lakehouse.core.periods import Span, iso, length, union
 from lakehouse.core.subjects import SUBJECT
 from lakehouse.gold import causes
 from lakehouse.gold.causes import CHANGES, NOT_KNOWN, Change, Judged
-from lakehouse.gold.event_kinds import AVAILABILITY
-from lakehouse.gold.events import Key
-from lakehouse.gold.incidents import Incident
+from lakehouse.gold.event_rules import AVAILABILITY
+from lakehouse.gold.incidents import Incident, Key
 from lakehouse.report.facts import fields
 from lakehouse.report.facts.events import event_uses
 from lakehouse.report.facts.events.event_uses import Hit, Rest, Size, Sizes, Used, hits_of

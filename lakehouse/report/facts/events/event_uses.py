@@ -20,9 +20,8 @@ from lakehouse.core.subjects import SUBJECT, SUBJECT_COLUMNS
 from lakehouse.engines.engine import ask
 from lakehouse.engines.gold_reader import is_hourly
 from lakehouse.engines.relation import is_one_of
-from lakehouse.gold.event_kinds import AVAILABILITY, NEVER, OTHER, SYMPTOM, kind_of
-from lakehouse.gold.events import Key
-from lakehouse.gold.incidents import Incident
+from lakehouse.gold.event_rules import AVAILABILITY, NEVER, OTHER, SYMPTOM, kind_of
+from lakehouse.gold.incidents import Incident, Key
 from lakehouse.report.facts.fields import TOPIC, Known, Means
 from lakehouse.report.facts.gold import Gold, Sums
 from lakehouse.report.facts.gold_figures import per_second

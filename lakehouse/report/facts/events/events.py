@@ -21,11 +21,10 @@ from lakehouse.engines.engine import ask
 from lakehouse.engines.gold_reader import is_hourly
 from lakehouse.engines.relation import is_one_of
 from lakehouse.errors import PeriodError
-from lakehouse.gold import causes, events as grouping, incidents
+from lakehouse.gold import causes, incidents
 from lakehouse.gold.causes import CHANGES, Away, Cause, Change, Judged
-from lakehouse.gold.event_kinds import AVAILABILITY, SLACK_US
-from lakehouse.gold.events import Event as Group
-from lakehouse.gold.incidents import Incident
+from lakehouse.gold.event_rules import AVAILABILITY, SLACK_US
+from lakehouse.gold.incidents import Event as Group, Incident
 from lakehouse.report.facts.events import event_records, event_uses
 from lakehouse.report.facts.events.event_uses import Rest, Sizes, Used
 from lakehouse.report.facts.gold import Gold
@@ -134,7 +133,7 @@ _OF_WEEK: Final = (
 def grouped(gold: Gold) -> list[tuple[Group, list[Incident]]]:
     """Return the events of the period with their incidents, oldest first."""
     joined = incidents.relation(gold.whole(tables.INCIDENTS), cluster=_ALL)
-    return grouping.with_incidents(gold.engine, joined, _slacks(gold, _ALL))
+    return incidents.with_incidents(gold.engine, joined, _slacks(gold, _ALL))
 
 
 def away(gold: Gold) -> list[Away]:
@@ -157,7 +156,7 @@ def names_before(gold: Gold) -> list[set[tuple[object, ...]]]:
     before = gold.within(Period.of((first, start)))
     of_week = _OF_WEEK.format(first=first, week=_WEEK_US)
     joined = incidents.relation(before.whole(tables.INCIDENTS), cluster=of_week)
-    by_week = grouping.by_cluster(gold.engine, joined, _slacks(before, of_week))
+    by_week = incidents.by_cluster(gold.engine, joined, _slacks(before, of_week))
     if not by_week:
         return []
     spans = away(before)

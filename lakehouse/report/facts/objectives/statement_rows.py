@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, Literal, NamedTuple, get_args
 
 from msgspec import UnsetType
 
-from lakehouse.core.observed_share import state_of
+from lakehouse.core.subjects import state_of
 from lakehouse.report.facts import fields
 from lakehouse.report.facts.fields import Bounds, Declared, Known, Means, Named, bounds_json
 from lakehouse.report.figures import Row

@@ -11,8 +11,8 @@ from typing import Annotated, Final, NamedTuple
 from lakehouse import tables
 from lakehouse.core.metrics import PARTITION_LAG
 from lakehouse.core.objective import Objective
-from lakehouse.core.observed_share import peak_high
 from lakehouse.core.periods import iso
+from lakehouse.core.subjects import peak_high
 from lakehouse.engines.gold_reader import Row, is_same
 from lakehouse.report.facts import fields
 from lakehouse.report.facts.fields import Bounds, Known, Means, Question, Rows

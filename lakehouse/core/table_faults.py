@@ -1,21 +1,159 @@
-"""Missing data files: files in a Delta log that the store does not have."""
+"""Faults of tables, with advice: a table is missing, older, of other types, or lacks data files.
+
+Data files are missing if a Delta log has them and the store does not. Gold of older versions has
+other names of tables and columns, which only ``jmxlake upgrade`` reads (``rollup.upgrade``). Other
+commands end with a one-line error.
+"""
 
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from lakehouse import tables
+from lakehouse.core import display
 from lakehouse.core.periods import DAY_US, instant, micros
-from lakehouse.errors import MissingFilesError, TableNotFoundError
-from lakehouse.tables import Table, paths
+from lakehouse.errors import (
+    MissingFilesError,
+    OlderGoldError,
+    TableNotFoundError,
+    TableSchemaError,
+)
+from lakehouse.tables import Column, Table, delta_log
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from deltalake import DeltaTable
 
     from lakehouse.core.periods import Span
+
+OLDER_TABLES: Final = {
+    "sources": "brokers",
+    "sources_windows": "brokers_windows",
+    "lost_offsets": "non_consumed",
+    "lost_offsets_windows": "non_consumed_windows",
+}
+"""Older names of renamed tables."""
+
+OLDER_COLUMNS: Final = {
+    "hour": "window",
+    "window_start": "window",
+    "period_kind": "grain",
+    "period_year": "period",
+    "period_start": "window",
+    "period_end": "window_end",
+    "user_name": "user",
+    "consumer_group": "group",
+    "partition_id": "partition",
+    "series_seen_us": "observed_us",
+    "series_affected_us": "positive_us",
+    "series_affected_low_us": "positive_low_us",
+    "series_affected_high_us": "positive_high_us",
+    "series_before_us": "spill_sum_us",
+    "series_unknown_us": "unknown_us",
+    "series_us": "duration_us",
+    "affected_us": "any_us",
+    "affected_low_us": "any_low_us",
+    "affected_high_us": "any_high_us",
+    "before_us": "spill_us",
+    "outcome_us": "duration_us",
+    "value_mean": "mean",
+    "value_min": "min",
+    "value_max": "max",
+    "value_last": "value",
+    "unknown_as": "unknown",
+    "started_at": "start",
+    "ended_at": "end",
+    "finished_at": "at",
+    "committed_at": "committed",
+    "table_name": "table",
+    "row_count": "rows",
+}
+"""Older names of renamed columns, in any table."""
+
+
+def older(table: Table) -> Table:
+    """Return a table of gold with the name, columns and place of older versions."""
+    columns = tuple(
+        replace(column, name=OLDER_COLUMNS.get(column.name, column.name))
+        for column in table.columns
+    )
+    by = tuple(OLDER_COLUMNS.get(name, name) for name in table.partition_by)
+    name = OLDER_TABLES.get(table.name, table.name)
+    return replace(table, name=name, columns=columns, partition_by=by, shelf="")
+
+
+def is_older(table: Table, names: Iterable[str]) -> bool:
+    """Return True if an older version's table has these columns."""
+    found = set(names)
+    return any(
+        OLDER_COLUMNS[name] in found and name not in found
+        for name in table.column_names
+        if name in OLDER_COLUMNS and table.layer == "gold"
+    )
+
+
+def check_age(table: Table, names: Iterable[str], place: str) -> None:
+    """Check the columns of a table.
+
+    Args:
+        table: The table.
+        names: Names of its columns.
+        place: Place of the table, for the error.
+
+    Raises:
+        OlderGoldError: An older version wrote the table.
+    """
+    if is_older(table, names):
+        raise older_gold(place)
+
+
+def check_types(table: Table, types: Mapping[str, str], place: str) -> None:
+    """Check the column types of a table.
+
+    Args:
+        table: The table.
+        types: Column types, as Spark writes them, by name.
+        place: Place of the table, for the error.
+
+    Raises:
+        TableSchemaError: The type of a column differs from its declaration.
+    """
+    if wrong := table.wrong_types(types):
+        raise TableSchemaError(
+            f"{place}: {display.line('; '.join(wrong))}. Another version of jmxlake created the "
+            "table, or it is not a table of jmxlake"
+        )
+
+
+def declared(table: Table, types: Mapping[str, str], place: str) -> tuple[Column, ...]:
+    """Return the declared columns that a table has, after a check of its columns and types."""
+    check_age(table, types, place)
+    check_types(table, types, place)
+    return table.declared(types)
+
+
+def older_gold(place: str) -> OlderGoldError:
+    """Return the error for gold that an older version wrote."""
+    return OlderGoldError(
+        f"{place}: an older jmxlake wrote this gold, with other column names. Run jmxlake upgrade "
+        "LAKE first (docs/rollup.md)"
+    )
+
+
+UPGRADED: Final[tuple[Table, ...]] = (
+    *(table for table in tables.GOLD if table.name in OLDER_TABLES),
+    *(
+        table
+        for table in tables.GOLD
+        if table.name not in OLDER_TABLES and table != tables.PROGRESS
+    ),
+    *tables.ROLLUP_STATE,
+    tables.PROGRESS,
+)
+"""All tables below gold in the order of the upgrade: progress is last."""
 
 _STARTS: Final = ("min.hour", "min.window_start", "min.period_start", "min.start", "min.at")
 _ENDS: Final = ("max.period_end", "max.hour", "max.window_start", "max.end", "max.at")
@@ -68,7 +206,7 @@ def missing_files(delta: DeltaTable) -> list[MissingFile]:
     names = actions.schema.names
     columns = {name: actions.column(name).to_pylist() for name in names if _is_read(name)}
     rows = (dict(zip(columns, values, strict=True)) for values in zip(*columns.values()))  # noqa: B905
-    return [_file(row) for row in rows if paths.below_table(row["path"]) in gone]
+    return [_file(row) for row in rows if delta_log.below_table(row["path"]) in gone]
 
 
 def _is_read(name: str) -> bool:
@@ -143,7 +281,7 @@ def todo(table: Table, files: Sequence[MissingFile]) -> str:
     return f"run jmxlake rollup LAKE {since}, which recomputes the hours in bronze"
 
 
-def error(table: Table, url: str, files: Sequence[MissingFile]) -> MissingFilesError:
+def files_missing(table: Table, url: str, files: Sequence[MissingFile]) -> MissingFilesError:
     """Return the error for missing files."""
     return MissingFilesError(f"{url}: {what(files)}; {todo(table, files)}", table.layer)
 
@@ -181,4 +319,4 @@ def refuse(delta: DeltaTable, url: str) -> None:
     files = missing_files(delta)
     if files:
         layer = Table("gold", url.rsplit("/", 1)[-1], "", ())
-        raise error(table or layer, url, files)
+        raise files_missing(table or layer, url, files)

@@ -1,18 +1,13 @@
-"""Kinds of events by metric, and the times between a cause and its effects."""
+"""Rules of incidents and events: their SQL texts, kinds of events by metric, and causal times.
 
+They need no engine, so the views are printed without one.
+"""
+
+import functools
+from importlib import resources
 from typing import Final, NamedTuple
 
-from lakehouse.core.metrics import (
-    COPY_LAG,
-    COVERAGE,
-    DELETE_LAG,
-    GROUP_LAG,
-    LEADERLESS,
-    PARTITION_LAG,
-    UNAVAILABLE,
-    UNDER_MIN_ISR,
-    shipped_meanings,
-)
+from lakehouse.core import metrics
 from lakehouse.tables.table import standard_text
 
 AVAILABILITY: Final = "availability"
@@ -38,12 +33,12 @@ class Rule(NamedTuple):
 
 
 def _with_bounds(value: str) -> tuple[str, ...]:
-    meanings = shipped_meanings()
+    meanings = metrics.shipped_meanings()
     return value, meanings.bound(value, "low"), meanings.bound(value, "high")
 
 
 RULES: Final = (
-    Rule(AVAILABILITY, None, (UNDER_MIN_ISR, LEADERLESS, UNAVAILABLE)),
+    Rule(AVAILABILITY, None, (metrics.UNDER_MIN_ISR, metrics.LEADERLESS, metrics.UNAVAILABLE)),
     Rule(SYMPTOM, _METRIC, (
         "kafka.broker.under_min_isr_partitions", "kafka.controller.offline_partitions",
         "kafka.broker.produce_errors.not_enough_replicas",
@@ -55,17 +50,18 @@ RULES: Final = (
     ),
     Rule("loss", None, _with_bounds("kafka.group.non_consumed")),
     Rule("tiered", "copy", (
-        COPY_LAG, "kafka.topic.remote_copy_lag.segments", "kafka.partition.upload_tier_lag",
+        metrics.COPY_LAG, "kafka.topic.remote_copy_lag.segments", "kafka.partition.upload_tier_lag",
         "kafka.partition.upload_lag.records", "kafka.partition.upload_lag.bytes",
         "kafka.partition.upload_lag.segments", "kafka.partition.upload_running.seconds",
     )),
     Rule("tiered", "delete", (
-        DELETE_LAG, "kafka.topic.remote_delete_lag.segments", "kafka.partition.delete_tier_lag",
-        "kafka.partition.delete_lag.records", "kafka.partition.delete_lag.bytes",
-        "kafka.partition.delete_lag.segments", "kafka.partition.delete_failed.segments",
+        metrics.DELETE_LAG, "kafka.topic.remote_delete_lag.segments",
+        "kafka.partition.delete_tier_lag", "kafka.partition.delete_lag.records",
+        "kafka.partition.delete_lag.bytes", "kafka.partition.delete_lag.segments",
+        "kafka.partition.delete_failed.segments",
     )),
     Rule("consumer_lag", None, (
-        GROUP_LAG, PARTITION_LAG, *_with_bounds("kafka.group.time_lag"),
+        metrics.GROUP_LAG, metrics.PARTITION_LAG, *_with_bounds("kafka.group.time_lag"),
     )),
     Rule("latency", _METRIC, (
         "kafka.broker.produce.time.p99", "kafka.broker.fetch_consumer.time.p99",
@@ -87,7 +83,7 @@ RULES: Final = (
 
 _OF_METRICS: Final = {metric: rule for rule in RULES for metric in rule.metrics}
 
-NEVER: Final = frozenset({COVERAGE})
+NEVER: Final = frozenset({metrics.COVERAGE})
 """Metrics without events: unobserved time is not an event of the cluster."""
 
 
@@ -117,3 +113,63 @@ removes a replica from the ISR after 30 s, and ends a broker's session after 9 s
 EFFECT_US: Final = 45_000_000
 """A broker's absence has its effect within this: Kafka checks every 15 s for replicas that lag by
 30 s."""
+
+INSTANTS: Final = {"started_at": "s", "ended_at": "e"}
+"""Instants of a stretch, with the names that the text has for them in microseconds."""
+
+SERIES: Final = (
+    "cluster", "metric", "level", "topic", "partition_id", "user_name", "client_id",
+    "consumer_group",
+)  # fmt: skip
+"""The columns that identify a series in the text."""
+
+NAMES: Final = (
+    *SERIES, "own_source", "s", "e", "lead_us", "tail_us", "worst", "total", "sources",
+)  # fmt: skip
+"""The columns of ``joined_incidents`` that make an ``Incident``; the first is the cluster."""
+
+COLUMNS: Final = (*SERIES, "source", *INSTANTS, "lead_us", "tail_us", "worst", "total")
+"""The columns of gold/incidents that the text reads."""
+
+
+@functools.cache
+def joined_incidents(stretches: str) -> str:
+    """Return the common table expressions that end with ``joined_incidents``.
+
+    Args:
+        stretches: A table, or a name that the engine replaces.
+    """
+    series = ", ".join(SERIES)
+    return _statement("incidents.sql").replace("{series}", series).replace("{stretches}", stretches)
+
+
+def stretches(cluster: str = "cluster") -> str:
+    """Return the columns that the text reads, of the table itself in the SQL of ``views.sql``.
+
+    Args:
+        cluster: The expression of the column ``cluster``.
+    """
+    others = (
+        f"micros({name}) AS {INSTANTS[name]}" if name in INSTANTS else name for name in COLUMNS[1:]
+    )
+    return ", ".join((f"{cluster} AS cluster", *others))
+
+
+@functools.cache
+def grouped_incidents(slacks: str) -> str:
+    """Return the common table expressions from ``joined_incidents`` to ``grouped_incidents``.
+
+    Args:
+        slacks: The relation of slacks: a name, or one that the engine replaces.
+    """
+    sql, (kind, of) = _statement("events.sql"), kind_sql()
+    words = {"kind": kind, "of": of, "slacks": slacks, "incident": ", ".join(NAMES)}
+    for name, word in words.items():
+        sql = sql.replace(f"{{{name}}}", word)
+    return sql
+
+
+def _statement(file: str) -> str:
+    """Return the SQL of a file without its comments."""
+    sql = resources.files(__package__).joinpath(file).read_text("utf-8")
+    return "\n".join(line for line in sql.splitlines() if not line.startswith("--"))
