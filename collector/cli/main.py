@@ -85,7 +85,7 @@ def schema() -> None:
     schema of its version. For an editor without network access, write the output to a file and
     name that file in the first line of the configuration: # yaml-language-server: $schema=FILE
     """
-    from collector.config.json_schema import agent_schema
+    from collector.config.schema import agent_schema
     from lakehouse.tables import json_schema
 
     click.echo(json_schema.text(agent_schema()), nl=False)
