@@ -173,6 +173,10 @@ class Answer:
         return replace(self, readings=change(self.readings), moments=moments)
 
 
+Read = tuple[str, str]
+"""Name of a source in the lake, and a family."""
+
+
 @dataclass(frozen=True, slots=True)
 class Scrape:
     """One scrape of one family, successful or not.
@@ -203,6 +207,11 @@ class Scrape:
     error: str | None = None
     exact: bool = False
     source: str = ""
+
+    @property
+    def read(self) -> Read:
+        """Source and family."""
+        return self.source, self.family
 
     @property
     def max_gap_us(self) -> int:

@@ -18,14 +18,13 @@ from collector.clock import SystemClock
 from collector.config import loader
 from collector.config.schema import Config, FamilySettings
 from collector.errors import SettingError
-from collector.model import Source
+from collector.model import Read, Source
 from collector.settings import Duration
 from collector.sources.base.hidden_names import HiddenNames, Names
 from collector.sources.base.identity import Expected
 from collector.sources.base.transport import Transport
 from collector.sources.jmx import Attach, Jmx
 from collector.sources.registry import AUTO
-from collector.telemetry.agent_stats import Read
 from lakehouse.tables import MAX_GAP_INTERVALS
 
 if TYPE_CHECKING:
@@ -52,7 +51,7 @@ class Task(NamedTuple):
     resumes: bool = False
 
     @property
-    def read(self) -> tuple[str, str]:
+    def read(self) -> Read:
         """Source and family."""
         return self.source, self.family.name
 
