@@ -25,7 +25,7 @@ from collector.sources.admin.watched_groups import GroupRules
 from collector.sources.base.beans import keys_of, series_of
 from collector.sources.base.identity import Expected
 from collector.sources.base.lake_limits import capped, lake_name
-from collector.spool import journal
+from collector.spool import source_states
 from collector.spool.recorder import Recorder
 from collector.spool.spool import Spool
 from lakehouse.tables import OTHER
@@ -169,7 +169,7 @@ def test_an_error_that_quotes_such_a_name_is_one_line_that_can_be_kept() -> None
     family = catalogue.load().family("quotas")
     scrape = Scraper(FakeGarbler(), SystemClock()).attempt(family, 10 * S)  # type: ignore[arg-type]
     assert scrape.error == "bean half\\ud83d is no number"
-    assert journal.encode(scrape, Encoder(300 * S))
+    assert source_states.entry_of(scrape, Encoder(300 * S))
 
 
 class FakeOddBroker:

@@ -11,7 +11,7 @@ import pytest
 from collector.encoding.encoder import Encoder
 from collector.errors import SpoolError
 from collector.model import Answer, Event, Identity, Reading, Scrape, Series
-from collector.spool import journal
+from collector.spool import source_states
 from collector.spool.recorder import Recorder
 from collector.spool.spool import Spool
 from lakehouse import tables
@@ -208,7 +208,7 @@ def test_spool_of_version_with_one_source_continues(tmp_path: Path) -> None:
         for second in (0, 10):
             encoder.record(scrape("", second, 7.0))
         spool.seal([], msgspec.msgpack.encode(encoder))
-        spool.append([journal.encode(scrape("", 20, 7.0), encoder)])
+        spool.append([source_states.entry_of(scrape("", 20, 7.0), encoder)])
     with Spool(tmp_path / "spool.db", 1 << 20) as spool:
         record = recorder(spool)
         assert record.found == []

@@ -30,7 +30,7 @@ from collector.model import (
     Scrape,
     Series,
 )
-from collector.spool import journal
+from collector.spool import source_states
 from collector.spool.recorder import Recorder
 from collector.spool.spool import Spool
 from lakehouse import tables
@@ -310,8 +310,8 @@ def test_scrape_without_response_has_journal_entry(spool: Spool) -> None:
     failed = Scrape("f", at, at, at + 4 * S, 10 * S, "timeout", error=why, source="broker-1")
     record.record(failed)
     _, (entry,) = spool.recover()
-    decoded = msgspec.msgpack.decode(entry, type=journal.Entry)
-    assert journal.scrape_of(decoded, Encoder(WINDOW)) == failed
+    decoded = msgspec.msgpack.decode(entry, type=source_states.Entry)
+    assert source_states.scrape_of(decoded, Encoder(WINDOW)) == failed
 
 
 def test_lost_offsets_total_survives_restart(tmp_path: Path) -> None:
