@@ -18,11 +18,11 @@ from tempfile import TemporaryDirectory
 from typing import Final, Literal, NamedTuple
 
 import click
+from rich.text import Text
 
 from collector.agent import plan
 from collector.catalogue.entries import Metric, version_key
-from collector.cli.command import CONFIG, JSON, Step, guarded
-from collector.cli.format import new_table, show, styled
+from collector.cli.command import CONFIG, JSON, Step, guarded, new_table, show
 from collector.cli.scrape import Read, found, read_all
 from collector.config import loader
 from collector.config.schema import Config
@@ -349,16 +349,16 @@ def _print_table(findings: list[_Found]) -> None:
     several = len({source for source, *_ in findings}) > 1
     for source, family, metric, (state, beans, why) in findings:
         if several and source != before[0]:
-            table.add_row(styled(source, "bold reverse"))
+            table.add_row(Text(source, "bold reverse"))
         word = state.upper() if state == "missing" else state
-        text = styled(f"{beans:,}" if beans else word, _STYLES[state])
+        text = Text(f"{beans:,}" if beans else word, _STYLES[state])
         if metric:
             if (source, family) != before[:2]:
-                table.add_row(styled(family, "bold"))
+                table.add_row(Text(family, "bold"))
             # A terminal shows a repeated reason once; a program that reads a pipe needs it in full.
             again = bool(why) and (source, family, why) == before and sys.stdout.isatty()
-            table.add_row(styled(f"  {metric}"), text, styled('"' if again else why))
+            table.add_row(Text(f"  {metric}"), text, Text('"' if again else why))
         else:
-            table.add_row(styled(family, "bold"), text, styled(printable(why)))
+            table.add_row(Text(family, "bold"), text, Text(printable(why)))
         before = (source, family, why)
     show(table)

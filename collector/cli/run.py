@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from collector.cli.command import CONFIG, JSON, fail, guarded, progress
-from collector.cli.format import span
+from collector.cli.command import CONFIG, JSON, fail, guarded, progress, span
 from collector.errors import JmxlakeError
 from collector.sources.java import crash_reports
 from lakehouse.tables import EVENTS, RUNS, SCRAPES

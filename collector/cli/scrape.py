@@ -10,14 +10,25 @@ from typing import Final, NamedTuple
 
 import click
 from msgspec.structs import replace as replace_struct
+from rich.text import Text
 
 from collector.agent import plan
 from collector.agent.reload import Discovery
 from collector.agent.scrape_attempt import Scraper
 from collector.catalogue import Catalogue, Family
 from collector.catalogue.entries import Delays
-from collector.cli.command import CONFIG, JSON, Step, guarded, warn
-from collector.cli.format import new_table, setting, show, span, styled, subject
+from collector.cli.command import (
+    CONFIG,
+    JSON,
+    Step,
+    guarded,
+    new_table,
+    setting,
+    show,
+    span,
+    subject,
+    warn,
+)
 from collector.clock import SystemClock
 from collector.config.schema import Config
 from collector.errors import JmxlakeError, SourceError
@@ -246,23 +257,23 @@ def _print_table(read: list[tuple[plan.Task, Scrape]], most: int | None) -> None
     several = len({task.source for task, _ in read}) > 1
     for task, scrape in read:
         family, answer = task.family, scrape.answer
-        name = styled(task.label if several else family.name, "bold")
+        name = Text(task.label if several else family.name, "bold")
         if answer is None or scrape.outcome != "ok":
             why = printable(f"UNKNOWN, {scrape.outcome}: {scrape.error or 'no reason given'}")
-            table.add_row(name, styled(why, "bold red"))
+            table.add_row(name, Text(why, "bold red"))
             continue
         found = {one.metric: _worst(one) for one in answer.readings}
         total = f"ok, {sum(map(len, found.values())):,} of {answer.beans:,} beans are not zero"
-        took = styled(f"{_seconds(scrape):.3f} s", "dim")
-        table.add_row(name, styled(total, "green"), took)
+        took = Text(f"{_seconds(scrape):.3f} s", "dim")
+        table.add_row(name, Text(total, "green"), took)
         units = {metric.name: metric.unit for metric in family.metrics}
         for metric, worst in found.items():
             for series, value in worst[:most]:
                 amount = setting(metric, value, units.get(metric, "1"))
-                table.add_row(*map(styled, (f"  {metric}", subject(series), amount)))
+                table.add_row(*map(Text, (f"  {metric}", subject(series), amount)))
             if most is not None and len(worst) > most:
                 more = f"and {len(worst) - most:,} more: --all shows them"
-                table.add_row(styled(f"  {metric}"), styled(more))
+                table.add_row(Text(f"  {metric}"), Text(more))
     show(table)
 
 

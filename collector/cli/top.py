@@ -21,8 +21,7 @@ from rich.text import Text
 
 from collector.agent import plan
 from collector.agent.schedule import Schedule
-from collector.cli.command import CONFIG, guarded, warn
-from collector.cli.format import amount, ranges, show, span, styled, subject
+from collector.cli.command import CONFIG, amount, guarded, ranges, show, span, subject, warn
 from collector.cli.scrape import found
 from collector.cli.symptoms import KINDS, NOT_YET, Board, State, Symptom, Unknown
 from collector.config.schema import Config
@@ -177,7 +176,7 @@ def view(
         rows.sort(key=_SORTED[order])
         lines += _table(rows, width, height and max(1, height - len(lines) - 3))
     elif not state.unknown:
-        lines.append(styled("No problems in these families.", "green"))
+        lines.append(Text("No problems in these families.", "green"))
     if height:
         lines += [Text()] * (height - len(lines) - 1)
         lines.append(_keys(order, width))
@@ -188,13 +187,13 @@ def _keys(order: str, width: int) -> Text:
     """Return the keys, with the current order in brackets."""
     columns = [f"{key} {name.lower()}" for key, name in ORDERS.items()]
     columns = [f"[{one}]" if one.startswith(order) else f" {one} " for one in columns]
-    text = styled(f"q quit   sort by {''.join(columns)}", "dim")
+    text = Text(f"q quit   sort by {''.join(columns)}", "dim")
     text.truncate(width, overflow="ellipsis")
     return text
 
 
 def _heading(left: str, right: str, width: int) -> Text:
-    text = styled(left, "bold")
+    text = Text(left, "bold")
     text.truncate(max(1, width - len(right) - 1), overflow="ellipsis", pad=True)
     return text.append(f" {right}", "dim")
 
@@ -225,7 +224,7 @@ def _unknown(unknown: Sequence[Unknown], now: float, width: int, height: int) ->
         most = max(1, height // _PART)
         wrapped = [part for line in lines for part in wrap(line, width, break_on_hyphens=False)]
         lines = wrapped if len(wrapped) <= most else lines[:most]
-    texts = [styled(line, "bold red") for line in lines]
+    texts = [Text(line, "bold red") for line in lines]
     for text in texts if height else ():
         text.truncate(width, overflow="ellipsis")
     return texts
@@ -243,10 +242,10 @@ def _table(rows: Sequence[Row], width: int, most: int) -> list[Text]:
         of = min(of, max(1, width - what - value - since - 6))
     lines = []
     for style, row in zip(["bold", *(row.style for row in shown)], cells, strict=True):
-        text = styled(set_cell_size(row[0], what), style)
+        text = Text(set_cell_size(row[0], what), style)
         text.append(f"  {_middle(row[1], of)}  {row[2]:>{value}}  {row[3]:>{since}}")
         lines.append(text)
-    return [*lines, styled(f"and {rest:,} more", "dim")] if rest else lines
+    return [*lines, Text(f"and {rest:,} more", "dim")] if rest else lines
 
 
 def _rows(symptoms: Sequence[Symptom], now: float, *, wide: bool) -> list[Row]:

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from collector.agent.plan import Task
 from collector.catalogue import load
-from collector.cli.format import amount, ranges, setting, span
+from collector.cli.command import amount, ranges, setting, span
 from collector.cli.symptoms import KINDS, Board, kinds_of
 from collector.cli.top import view
 from collector.model import Answer, Commit, Identity, Offsets, Partition, Reading, Scrape, Series
