@@ -1,15 +1,17 @@
-"""Frozen records that sources return. They exist in memory only.
+"""Frozen records that sources return, with the protocols of sources and clocks.
 
-Instants are microseconds since the epoch (UTC).
+Records exist in memory only. Instants are microseconds since the epoch (UTC).
 """
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal, NamedTuple, Protocol, Self
+from typing import Final, Literal, NamedTuple, Protocol, Self
 
 from collector.catalogue import Family, Kind
 from lakehouse.tables import MAX_GAP_INTERVALS
 
+_BOOT: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)  # macOS has the latter
 Outcome = Literal["ok", "timeout", "refused", "error", "skipped", "dropped", "clock_step", "down"]
 """Outcome of a scrape. ``down``: the start of the next process proves that none was running."""
 
@@ -238,3 +240,25 @@ class Source(Protocol):
 
     def close(self) -> None:
         """Close the connection. The source can be used again."""
+
+
+class Clock(Protocol):
+    """Both clocks, in microseconds."""
+
+    def wall_us(self) -> int:
+        """Return the time since the epoch (UTC)."""
+
+    def steady_us(self) -> int:
+        """Return the time since a fixed instant. It never steps."""
+
+
+class SystemClock:
+    """The clocks of this host. The steady clock runs while the host sleeps."""
+
+    def wall_us(self) -> int:
+        """Return the time since the epoch (UTC)."""
+        return time.time_ns() // 1_000
+
+    def steady_us(self) -> int:
+        """Return the time since the start of the host."""
+        return time.clock_gettime_ns(_BOOT) // 1_000

@@ -10,12 +10,11 @@ from typing import Final
 
 from collector.agent.plan import Plan, Task, changes
 from collector.agent.reload import LOOK_US, Reload
-from collector.agent.schedule import DeliveryWorker, Limiter, Schedule
+from collector.agent.schedule import DeliveryWorker, Limiter, Schedule, StepDetector
 from collector.agent.scrape_attempt import skipped
-from collector.clock import Clock, StepDetector
 from collector.config.schema import Limits
 from collector.errors import JmxlakeError, SpoolError
-from collector.model import Event, Read, Series
+from collector.model import Clock, Event, Read, Series
 from collector.sources.java.crash_reports import Crash
 from collector.sources.metadata_log.history import expand
 from collector.spool.recorder import Recorder

@@ -14,11 +14,10 @@ from collector.agent.removed_values import HeldUploads
 from collector.agent.scrape_attempt import Scraper
 from collector.catalogue import Catalogue, Family, load
 from collector.catalogue.entries import Delays
-from collector.clock import SystemClock
 from collector.config import loader
 from collector.config.schema import Config, FamilySettings
 from collector.errors import SettingError
-from collector.model import Read, Source
+from collector.model import Read, Source, SystemClock
 from collector.settings import Duration
 from collector.sources.base.hidden_names import HiddenNames, Names
 from collector.sources.base.identity import Expected

@@ -29,10 +29,9 @@ from collector.cli.command import (
     subject,
     warn,
 )
-from collector.clock import SystemClock
 from collector.config.schema import Config
 from collector.errors import JmxlakeError, SourceError
-from collector.model import Answer, Reading, Scrape, Series, Source
+from collector.model import Answer, Reading, Scrape, Series, Source, SystemClock
 from collector.sources.admin.source import ALL, AdminSource
 from lakehouse.tables.error_text import printable
 

@@ -20,9 +20,8 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from collector.clock import Clock
 from collector.errors import places
-from collector.model import Read, Scrape
+from collector.model import Clock, Read, Scrape
 from collector.sources.java.jvm import started_jvm
 from lakehouse.tables.error_text import printable, unexpected
 

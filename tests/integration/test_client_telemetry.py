@@ -17,9 +17,8 @@ from deltalake import DeltaTable
 
 from collector import catalogue
 from collector.agent.scrape_attempt import Scraper
-from collector.clock import SystemClock
 from collector.delivery.delivery import Delivery
-from collector.model import Series
+from collector.model import Series, SystemClock
 from collector.sources.java import jvm
 from collector.spool.recorder import Recorder
 from collector.spool.spool import Spool

@@ -16,10 +16,9 @@ from deltalake import DeltaTable
 
 from collector import catalogue
 from collector.agent.scrape_attempt import Scraper
-from collector.clock import SystemClock
 from collector.delivery.delivery import Delivery
 from collector.errors import IdentityError, SourceError, SourceTimeoutError
-from collector.model import Series
+from collector.model import Series, SystemClock
 from collector.settings import Duration
 from collector.sources.base.identity import Expected
 from collector.sources.java import jvm

@@ -35,7 +35,8 @@ from tests.rig.witness import Began, Ended, Witness, WitnessedRecorder
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from collector.clock import Clock
+    from collector.model import Clock
+
 
 WINDOW_US: Final = 1_000_000
 _BEAT_US: Final = 50_000

@@ -13,11 +13,19 @@ from deltalake import DeltaTable
 from collector import catalogue
 from collector.agent.scrape_attempt import Scraper
 from collector.catalogue import Metric
-from collector.clock import SystemClock
 from collector.delivery.delivery import Delivery
 from collector.encoding.encoder import Encoder
 from collector.errors import IdentityError, SourceError
-from collector.model import Answer, Commit, Identity, Partition, Reading, Scrape, Series
+from collector.model import (
+    Answer,
+    Commit,
+    Identity,
+    Partition,
+    Reading,
+    Scrape,
+    Series,
+    SystemClock,
+)
 from collector.sources.admin.client import QuotaEntity
 from collector.sources.admin.offsets import commits_in
 from collector.sources.admin.readings import quota_limits
