@@ -62,14 +62,8 @@ class OneLineErrorGroup(LazyGroup):
             return super().invoke(ctx)
         except ModuleNotFoundError as error:
             fail(JmxlakeError(f"{error.name} is missing: install {extra('agent')}"))
-        except _REPORTED_ELSEWHERE:
-            raise
-        except BaseException as error:
-            if not error_text.is_fault(error):
-                raise
-            fail(
-                error if isinstance(error, JmxlakeError) else JmxlakeError(error_text.fault(error))
-            )
+        except BaseException as error:  # noqa: BLE001 - _one_line raises what is not a fault
+            fail(_one_line(error))
 
 
 def guarded(
@@ -93,14 +87,10 @@ def guarded(
     failed: JmxlakeError | None = None
     try:
         work(made() if made else load(Path(where)))
-    except JmxlakeError as error:
-        failed = located(error, str(where)) if isinstance(error, SettingError) else error
-    except _REPORTED_ELSEWHERE:
-        raise
-    except BaseException as error:
-        if not error_text.is_fault(error):
-            raise
-        failed = JmxlakeError(error_text.fault(error))
+    except SettingError as error:
+        failed = located(error, str(where))
+    except BaseException as error:  # noqa: BLE001 - _one_line raises what is not a fault
+        failed = _one_line(error)
     if failed is not None:
         (report or _print_error)(failed)
     _leave(_code(failed) if failed else 0)
@@ -121,6 +111,15 @@ def fail(error: Exception) -> NoReturn:
     """Print an error as one line, and exit with 1, or 78 for a wrong configuration."""
     _print_error(error)
     sys.exit(_code(error))
+
+
+def _one_line(error: BaseException) -> JmxlakeError:
+    """Return a fault as an error of one line. Raise an exit, a signal, and what click reports."""
+    if isinstance(error, JmxlakeError):
+        return error
+    if isinstance(error, _REPORTED_ELSEWHERE) or not error_text.is_fault(error):
+        raise error
+    return JmxlakeError(error_text.fault(error))
 
 
 def _code(error: Exception) -> int:
