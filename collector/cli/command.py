@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 _CLOSE_SECONDS: Final = 1.0
 _SPANS: Final = ((86_400, "d", 3600, "h"), (3600, "h", 60, "m"), (60, "m", 1, "s"))
 _SIZES: Final = ("B", "KiB", "MiB", "GiB", "TiB")
-_LIMITS: Final = ("kafka.topic.retention_time", "kafka.topic.retention_bytes")
 _PIPE_WIDTH: Final = 400  # a pipe has no width, and its reader needs whole lines
 # Click or the group reports these: a missing extra, a closed pipe, wrong usage.
 _REPORTED_ELSEWHERE: Final = (
@@ -193,14 +192,6 @@ def amount(value: float | None, unit: str) -> str:
     return f"{number} {unit}"
 
 
-def setting(metric: str, value: float, unit: str) -> str:
-    """Return a value as ``amount`` does, with long times as a duration and -1 as unlimited."""
-    if metric in _LIMITS and value == -1:
-        return "unlimited"
-    text = amount(value, unit)
-    return f"{text} ({span(value / 1e3)})" if unit == "ms" and value >= 60_000 else text
-
-
 def span(seconds: float) -> str:
     """Return a duration in its two largest units: 35s, 2m 05s, 1h 02m, 3d 04h."""
     whole = max(0, round(seconds))
@@ -208,17 +199,6 @@ def span(seconds: float) -> str:
         if whole >= size:
             return f"{whole // size}{unit} {whole % size // part:02d}{smaller}"
     return f"{whole}s"
-
-
-def ranges(numbers: Iterable[int]) -> str:
-    """Return ascending numbers as ranges: 0-4, 7, 9-11."""
-    found: list[list[int]] = []
-    for number in numbers:
-        if found and number == found[-1][-1] + 1:
-            found[-1][1:] = [number]
-        else:
-            found.append([number])
-    return ", ".join("-".join(map(str, ends)) for ends in found)
 
 
 def _bytes(value: float) -> str:

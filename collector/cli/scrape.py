@@ -21,9 +21,9 @@ from collector.cli.command import (
     CONFIG,
     JSON,
     Step,
+    amount,
     guarded,
     new_table,
-    setting,
     show,
     span,
     subject,
@@ -38,6 +38,7 @@ from lakehouse.tables.error_text import printable
 _STALE_US: Final = 30_000_000
 _MORE_LOOKS: Final = 2
 Report = Callable[[Step], None]
+_LIMITS: Final = ("kafka.topic.retention_time", "kafka.topic.retention_bytes")
 _MOST = 10
 
 
@@ -268,12 +269,20 @@ def _print_table(read: list[tuple[plan.Task, Scrape]], most: int | None) -> None
         units = {metric.name: metric.unit for metric in family.metrics}
         for metric, worst in found.items():
             for series, value in worst[:most]:
-                amount = setting(metric, value, units.get(metric, "1"))
-                table.add_row(*map(Text, (f"  {metric}", subject(series), amount)))
+                shown = _setting(metric, value, units.get(metric, "1"))
+                table.add_row(*map(Text, (f"  {metric}", subject(series), shown)))
             if most is not None and len(worst) > most:
                 more = f"and {len(worst) - most:,} more: --all shows them"
                 table.add_row(Text(f"  {metric}"), Text(more))
     show(table)
+
+
+def _setting(metric: str, value: float, unit: str) -> str:
+    """Return a value as ``amount`` does, with long times as a duration and -1 as unlimited."""
+    if metric in _LIMITS and value == -1:
+        return "unlimited"
+    text = amount(value, unit)
+    return f"{text} ({span(value / 1e3)})" if unit == "ms" and value >= 60_000 else text
 
 
 def _seconds(scrape: Scrape) -> float:

@@ -4,7 +4,7 @@ import sys
 import termios
 import time
 import tty
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from itertools import groupby
@@ -21,7 +21,7 @@ from rich.text import Text
 
 from collector.agent import plan
 from collector.agent.schedule import Schedule
-from collector.cli.command import CONFIG, amount, guarded, ranges, show, span, subject, warn
+from collector.cli.command import CONFIG, amount, guarded, show, span, subject, warn
 from collector.cli.scrape import found
 from collector.cli.symptoms import KINDS, NOT_YET, Board, State, Symptom, Unknown
 from collector.config.schema import Config
@@ -266,7 +266,7 @@ def _rows(symptoms: Sequence[Symptom], now: float, *, wide: bool) -> list[Row]:
         first, *others = group
         number = 1 + len(others)
         if others:
-            partitions = ranges(symptom.series.partition or 0 for symptom in (first, *others))
+            partitions = _ranges(symptom.series.partition or 0 for symptom in (first, *others))
             of = f"{first.series.topic}-{{{partitions}}}"
             value = f"{number:,} partitions" if wide else f"{number:,}x"
         else:
@@ -278,6 +278,17 @@ def _rows(symptoms: Sequence[Symptom], now: float, *, wide: bool) -> list[Row]:
         since = f"{'>' if first.at_first_look else ''}{span(now - first.since)}"
         rows.append(Row(first, number, (what, printable(of), value, since)))
     return rows
+
+
+def _ranges(numbers: Iterable[int]) -> str:
+    """Return ascending numbers as ranges: 0-4, 7, 9-11."""
+    found: list[list[int]] = []
+    for number in numbers:
+        if found and number == found[-1][-1] + 1:
+            found[-1][1:] = [number]
+        else:
+            found.append([number])
+    return ", ".join("-".join(map(str, ends)) for ends in found)
 
 
 def _middle(text: str, width: int) -> str:

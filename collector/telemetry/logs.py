@@ -20,7 +20,6 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from collector.errors import places
 from collector.model import Clock, Read, Scrape
 from collector.sources.java.jvm import started_jvm
 from lakehouse.tables.error_text import printable, unexpected
@@ -63,7 +62,15 @@ error = partial(_say, logging.ERROR)
 
 def trace(failure: Exception) -> None:
     """Log the call stack of an unexpected error at level debug."""
-    debug("traceback", error=type(failure).__name__, places=places(failure))
+    debug("traceback", error=type(failure).__name__, places=_places(failure))
+
+
+def _places(error: BaseException) -> str:
+    """Return the call stack of an error in one line, outermost call first."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return " > ".join(
+        f"{Path(frame.filename).name}:{frame.lineno} {frame.name}" for frame in frames
+    )
 
 
 def logfmt(fields: Mapping[str, object]) -> str:
