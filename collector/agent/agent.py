@@ -260,15 +260,15 @@ class Agent:
             logs.error("config_reload_rejected", error=reason, config="unchanged")
         else:
             changed: dict[str, object] = {**changes(before, self._tasks)}
-            if old != plan.catalogue:
-                changed["catalogue"] = [plan.catalogue]
+            if old != plan.scope.catalogue:
+                changed["catalogue"] = [plan.scope.catalogue]
             logs.info("config_reloaded", **(changed or {"changed": "nothing"}))
 
     def _adopt(self, plan: Plan) -> None:
-        old, new = self._recorder.catalogue, plan.catalogue
+        old, new = self._recorder.catalogue, plan.scope.catalogue
         start = Event(self._clock.wall_us(), "agent_start", Series(""), None, self._named)
         # First, because nothing has changed if it fails.
-        self._recorder.reconfigure(plan.delays, new, plan.sources, start)
+        self._recorder.reconfigure(plan.scope, start)
         if old != new:
             self._guard("reload", partial(self._note, "catalogue_change", old, new))
         self._planned = {task.read: task for task in plan.tasks}

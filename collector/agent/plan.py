@@ -24,6 +24,7 @@ from collector.sources.base.identity import Expected
 from collector.sources.base.transport import Transport
 from collector.sources.jmx import Attach, Jmx
 from collector.sources.registry import AUTO
+from collector.spool.source_states import Scope
 from lakehouse.tables import MAX_GAP_INTERVALS
 
 if TYPE_CHECKING:
@@ -75,15 +76,11 @@ class Plan(NamedTuple):
 
     Attributes:
         tasks: Tasks in the order of sources and catalogue.
-        delays: Delay of the MBean, by metric.
-        catalogue: Hash of the catalogue.
-        sources: All sources, each with its cluster ID if that is configured.
+        scope: All sources, delays and catalogue.
     """
 
     tasks: Sequence[Task]
-    delays: Mapping[str, Delays]
-    catalogue: str
-    sources: Mapping[str, str | None]
+    scope: Scope
 
 
 _SETTINGS: Final = attrgetter("family", "interval_us", "via")
@@ -112,9 +109,10 @@ def catalogue(config: Config) -> Catalogue:
     return loaded
 
 
-def sources(config: Config) -> dict[str, str | None]:
-    """Return the sources by name, each with its cluster ID if that is configured."""
-    return {each.source.name: each.source.cluster for each in config.each()}
+def scope(config: Config, loaded: Catalogue) -> Scope:
+    """Return what the recorder needs: all sources, the delays and the catalogue."""
+    sources = {each.source.name: each.source.cluster for each in config.each()}
+    return Scope(sources, delays(config, loaded), loaded.hash)
 
 
 def scrapers(config: Config, recorded: Callable[[str, str], int] = lambda *_: 0) -> Scrapers:

@@ -105,8 +105,8 @@ def _run(path: Path, config: Config, windows: int | None, *, as_json: bool, new_
         if new_lake:
             spool.forget_lake()
         discovery = Discovery(spool.recall(_FOUND), partial(spool.remember, _FOUND))
-        found, delays = discovery.found(config), plan.delays(config, catalogue)
-        recorder = Recorder(spool, plan.sources(found), config.window.us, delays, catalogue.hash)
+        found = discovery.found(config)
+        recorder = Recorder(spool, plan.scope(found, catalogue), config.window.us)
         plan.start_java(config, crash_reports.option(spool_path))
         scrapers = plan.scrapers(found, recorder.recorded_until_us)
         if windows is not None:

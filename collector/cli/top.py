@@ -92,7 +92,7 @@ def top(path: Path, times: int | None) -> None:
     def work(config: Config) -> None:
         # MBeans show the present. The metadata log is a history and can be far behind.
         config = found(replace(config, metadata_log=None), warn)
-        name = ", ".join(plan.sources(config))
+        name = ", ".join(each.source.name for each in config.each())
         loaded = plan.catalogue(config)
         tasks = [
             task._replace(interval_us=min(task.interval_us, _SLOWEST_US))

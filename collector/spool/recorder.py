@@ -15,7 +15,7 @@ from typing import Final
 from collector.encoding.bronze_rows import Row
 from collector.errors import SpoolError
 from collector.model import Event, Scrape, Series
-from collector.spool.source_states import DelaysOf, Scope, Sealed, Sources, SourceStates, entry_of
+from collector.spool.source_states import Scope, Sealed, SourceStates, entry_of
 from collector.spool.spool import Spool
 from collector.spool.spool_file import Dropped
 from lakehouse.tables.error_text import unexpected
@@ -70,11 +70,8 @@ class Recorder:
 
     Args:
         spool: The spool. Its journal is replayed at once.
-        sources: Every source by its name in bronze, with its cluster ID if that is configured. The
-            ID that the source reports takes precedence.
+        scope: Sources, delays and catalogue.
         window_us: Window length.
-        delays: Delay of the MBean, by metric.
-        catalogue: Hash of the catalogue.
 
     Attributes:
         window_us: Window length.
@@ -89,16 +86,14 @@ class Recorder:
         SpoolError: The spool cannot be read or written.
     """
 
-    def __init__(
-        self, spool: Spool, sources: Sources, window_us: int, delays: DelaysOf, catalogue: str
-    ) -> None:
+    def __init__(self, spool: Spool, scope: Scope, window_us: int) -> None:
         self._spool, self.window_us = spool, window_us
         self._lock = threading.Lock()
         self.sealed_us = self.dropped_batches = 0
         self.last_window: tuple[int, Mapping[str, int]] = (0, {})
         self.reported: Counter[str] = Counter()
         self._broken: _Broken | None = None  # None: encoders and disk are equal
-        self._states = SourceStates(Scope(dict(sources), delays, catalogue), window_us)
+        self._states = SourceStates(scope, window_us)
         self._states.encoders, unreadable = self._states.restored(*spool.recover())
         self.found = [*spool.found, *unreadable]
         self._states.break_off()
@@ -156,13 +151,11 @@ class Recorder:
         with self._lock:
             return {name: dict(encoder.lost) for name, encoder in self._states.present.items()}
 
-    def reconfigure(self, delays: DelaysOf, catalogue: str, sources: Sources, start: Event) -> None:
+    def reconfigure(self, scope: Scope, start: Event) -> None:
         """Set a new catalogue and other sources while scrapes continue.
 
         Args:
-            delays: Delay of the MBean, by metric.
-            catalogue: Hash of the catalogue.
-            sources: Every source, as in the constructor.
+            scope: Sources, delays and catalogue.
             start: First event of new sources.
 
         Raises:
@@ -170,7 +163,7 @@ class Recorder:
         """
         with self._writing(start.at):
             before = self._states.scope
-            self._states.reconfigure(Scope(dict(sources), delays, catalogue), start)
+            self._states.reconfigure(scope, start)
             try:
                 self._keep(self._states.retire())
             except SpoolError:

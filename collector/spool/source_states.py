@@ -19,10 +19,6 @@ from collector.encoding.metric_tracks import CounterTrack, GaugeTrack
 from collector.model import Event, Reading, Scrape, Series
 from lakehouse.tables.error_text import unexpected
 
-Sources = Mapping[str, str | None]
-"""Cluster ID by source."""
-DelaysOf = Mapping[str, Delays]
-"""Delay by metric."""
 Encoders = dict[str, Encoder]
 """Encoder by source."""
 Sealed = dict[str, SealedRows]
@@ -41,8 +37,8 @@ class Scope(NamedTuple):
         catalogue: Hash of the catalogue.
     """
 
-    sources: Sources
-    delays: DelaysOf
+    sources: Mapping[str, str | None]
+    delays: Mapping[str, Delays]
     catalogue: str
 
 

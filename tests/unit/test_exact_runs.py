@@ -18,6 +18,7 @@ from collector.model import Answer, Identity, Moment, Notice, Reading, Scrape, S
 from collector.sources.metadata_log.history import expand
 from collector.spool import source_states
 from collector.spool.recorder import Recorder
+from collector.spool.source_states import Scope
 from collector.spool.spool import Spool
 from lakehouse import tables
 
@@ -328,7 +329,7 @@ def test_agent_down_for_hours_records_missed_history(tmp_path: Path, stopped: st
     away = 5 * 3600 * S
 
     def recorder(spool: Spool) -> Recorder:
-        return Recorder(spool, {"broker-1": "cluster"}, WINDOW, {}, "hash")
+        return Recorder(spool, Scope({"broker-1": "cluster"}, {}, "hash"), WINDOW)
 
     with Spool(tmp_path / "spool.db", 1 << 30) as spool:
         before = recorder(spool)

@@ -35,6 +35,7 @@ from collector.sources.base.identity import Expected
 from collector.sources.base.lake_limits import capped, lake_name
 from collector.spool import source_states
 from collector.spool.recorder import Recorder
+from collector.spool.source_states import Scope
 from collector.spool.spool import Spool
 from lakehouse.tables import OTHER
 from tests.odd_names import HELD, REFUSED
@@ -206,7 +207,7 @@ def test_names_come_back_from_delta_bit_for_bit_or_are_counted(tmp_path: Path) -
     with Spool(tmp_path / "spool.db", 1 << 26) as spool:
         for second in (0, 10, 20):
             # A recorder each time: what is on disk must give all names back.
-            recorder = Recorder(spool, {"broker-1": None}, 300 * S, {}, "hash")
+            recorder = Recorder(spool, Scope({"broker-1": None}, {}, "hash"), 300 * S)
             recorder.record(broker.scrape(NOON + second * S))
         recorder.flush(NOON + 25 * S)
         delivery = Delivery(str(lake), dict, spool)

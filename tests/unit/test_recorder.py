@@ -32,6 +32,7 @@ from collector.model import (
 )
 from collector.spool import source_states
 from collector.spool.recorder import Recorder
+from collector.spool.source_states import Scope
 from collector.spool.spool import Spool
 from lakehouse import tables
 from lakehouse.tables.agent_names import LOST_IN_PARTITION
@@ -53,7 +54,7 @@ def spool(tmp_path: Path) -> Iterator[Spool]:
 
 
 def recorder(spool: Spool) -> Recorder:
-    return Recorder(spool, {"broker-1": None}, WINDOW, {}, "hash")
+    return Recorder(spool, Scope({"broker-1": None}, {}, "hash"), WINDOW)
 
 
 def scrape(second: int, value: float = 0.0, family: str = "f") -> Scrape:
