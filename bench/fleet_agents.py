@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 from bench.fleet_windows import window
 from collector.agent.schedule import DeliveryWorker, phase_us
-from collector.clock import SystemClock
 from collector.delivery import bronze_table
 from collector.delivery.delivery import Delivery
+from collector.model import SystemClock
 from collector.spool.spool import Spool
 from collector.telemetry import memory
 from collector.telemetry.agent_stats import AgentStats

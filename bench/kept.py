@@ -13,6 +13,7 @@ from collector import catalogue as catalogues
 from collector.delivery.delivery import Delivery
 from collector.model import Scrape, Series
 from collector.spool.recorder import Recorder
+from collector.spool.source_states import Scope
 from collector.spool.spool import Spool
 from lakehouse import tables
 from lakehouse.core.delta_rs import Location
@@ -100,7 +101,7 @@ def _changes(before: dict[Series, float | None], samples: dict[Series, float | N
 def _recorder(spool: Spool) -> Recorder:
     loaded = catalogues.load()
     window_us = tables.DEFAULT_WINDOW_SECONDS * 1_000_000
-    return Recorder(spool, {_SOURCE: None}, window_us, _delays(), loaded.hash)
+    return Recorder(spool, Scope({_SOURCE: None}, _delays(), loaded.hash), window_us)
 
 
 def _delays() -> Mapping[str, Delays]:

@@ -58,8 +58,7 @@ def measure(path: Path) -> dict[str, float]:
     config = loader.load(path)
     catalogue, scrapers = plan.catalogue(config), plan.scrapers(config)
     with Spool(config.spool.path, config.spool.max_size) as spool:
-        delays, name = plan.delays(config, catalogue), config.source.name
-        recorder = Recorder(spool, {name: None}, config.window.us, delays, catalogue.hash)
+        recorder = Recorder(spool, plan.scope(config, catalogue), config.window.us)
         delivery = Delivery(config.lake.path, of_lake(config.lake), spool, recorder)
         delivery.check()
         memory.freeze_garbage()

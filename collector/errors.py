@@ -18,8 +18,6 @@ JmxlakeError
     └── CommitError             the commit failed, or its result is unknown until the next delivery
 """
 
-import traceback
-from pathlib import Path
 from typing import ClassVar, Literal
 
 Failure = Literal["error", "timeout", "refused"]
@@ -29,14 +27,6 @@ def extra(name: str) -> str:
     """Return how to install a missing extra. jmxlake is not on a package index."""
     checkout = f"pip install '.[{name}]'"
     return f"jmxlake[{name}] (in a checkout: {checkout}; otherwise: the wheel with [{name}])"
-
-
-def places(error: BaseException) -> str:
-    """Return the call stack of an error in one line, outermost call first."""
-    frames = traceback.extract_tb(error.__traceback__)
-    return " > ".join(
-        f"{Path(frame.filename).name}:{frame.lineno} {frame.name}" for frame in frames
-    )
 
 
 class JmxlakeError(Exception):

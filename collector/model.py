@@ -1,8 +1,9 @@
-"""Frozen records that sources return. They exist in memory only.
+"""Frozen records that sources return, with the protocols of sources and clocks.
 
-Instants are microseconds since the epoch (UTC).
+Records exist in memory only. Instants are microseconds since the epoch (UTC).
 """
 
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
@@ -11,6 +12,7 @@ from typing import Final, Literal, NamedTuple, Protocol, Self
 from collector.catalogue import Family, Kind
 from lakehouse.tables import MAX_GAP_INTERVALS
 
+_BOOT: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)  # macOS has the latter
 Outcome = Literal["ok", "timeout", "refused", "error", "skipped", "dropped", "clock_step", "down"]
 """Outcome of a scrape. ``down``: the start of the next process proves that none was running."""
 _LONGEST_US: Final = 3_600_000_000
@@ -176,6 +178,10 @@ class Answer:
         return replace(self, readings=change(self.readings), moments=moments)
 
 
+Read = tuple[str, str]
+"""Name of a source in the lake, and a family."""
+
+
 @dataclass(frozen=True, slots=True)
 class Scrape:
     """One scrape of one family, successful or not.
@@ -206,6 +212,11 @@ class Scrape:
     error: str | None = None
     exact: bool = False
     source: str = ""
+
+    @property
+    def read(self) -> Read:
+        """Source and family."""
+        return self.source, self.family
 
     @property
     def max_gap_us(self) -> int:
@@ -264,3 +275,25 @@ class Source(Protocol):
 
     def close(self) -> None:
         """Close the connection. The source can be used again."""
+
+
+class Clock(Protocol):
+    """Both clocks, in microseconds."""
+
+    def wall_us(self) -> int:
+        """Return the time since the epoch (UTC)."""
+
+    def steady_us(self) -> int:
+        """Return the time since a fixed instant. It never steps."""
+
+
+class SystemClock:
+    """The clocks of this host. The steady clock runs while the host sleeps."""
+
+    def wall_us(self) -> int:
+        """Return the time since the epoch (UTC)."""
+        return time.time_ns() // 1_000
+
+    def steady_us(self) -> int:
+        """Return the time since the start of the host."""
+        return time.clock_gettime_ns(_BOOT) // 1_000

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from bench.beans import families
 from collector.agent.scrape_attempt import Scraper
-from collector.clock import SystemClock
+from collector.model import SystemClock
 from collector.settings import Duration
 from collector.sources.base.identity import Expected
 from collector.sources.java import jvm

@@ -8,19 +8,17 @@ from functools import partial
 from types import MappingProxyType
 from typing import Final
 
-from collector.agent.outages import OutageLog
 from collector.agent.plan import Plan, Task, changes
 from collector.agent.reload import LOOK_US, Reload
-from collector.agent.schedule import DeliveryWorker, Limiter, Schedule
+from collector.agent.schedule import DeliveryWorker, Limiter, Schedule, StepDetector
 from collector.agent.scrape_attempt import skipped
-from collector.clock import Clock, StepDetector
 from collector.config.schema import Limits
 from collector.errors import JmxlakeError, SpoolError
-from collector.model import Event, Series, expand
+from collector.model import Clock, Event, Read, Series, expand
 from collector.sources.java.jvm import Crash
 from collector.spool.recorder import Recorder
 from collector.telemetry import logs, memory
-from collector.telemetry.agent_stats import AgentStats, Read
+from collector.telemetry.agent_stats import AgentStats
 from collector.telemetry.health import BEAT_SECONDS, Service
 from collector.telemetry.live_metrics import Live
 from lakehouse.tables.error_text import UNEXPECTED, unexpected
@@ -67,7 +65,7 @@ class Agent:
         self._schedule = Schedule(self._missed)
         self._recorder, self._clock = recorder, clock
         self._named: str | None = None
-        self._failures, self._outages = logs.DedupLog(), OutageLog(clock)
+        self._failures, self._outages = logs.DedupLog(), logs.OutageLog(clock)
         report_failure = partial(self._failures.report, "delivery")
         self._worker = DeliveryWorker(deliver_next, clock, self.stats, report_failure)
         self._commit_us = commit_interval_us, commit_phase_us
@@ -177,7 +175,7 @@ class Agent:
             self.stats.spool_writable = True
             self._failures.report("spool", None)
             if scrape.answer is None or not scrape.answer.more or (stop and stop.is_set()):
-                self._outages.scraped(task, scrape)
+                self._outages.scraped(scrape)
                 return
 
     def _seal(self) -> None:
@@ -261,15 +259,15 @@ class Agent:
             logs.error("config_reload_rejected", error=reason, config="unchanged")
         else:
             changed: dict[str, object] = {**changes(before, self._tasks)}
-            if old != plan.catalogue:
-                changed["catalogue"] = [plan.catalogue]
+            if old != plan.scope.catalogue:
+                changed["catalogue"] = [plan.scope.catalogue]
             logs.info("config_reloaded", **(changed or {"changed": "nothing"}))
 
     def _adopt(self, plan: Plan) -> None:
-        old, new = self._recorder.catalogue, plan.catalogue
+        old, new = self._recorder.catalogue, plan.scope.catalogue
         start = Event(self._clock.wall_us(), "agent_start", Series(""), None, self._named)
         # First, because nothing has changed if it fails.
-        self._recorder.reconfigure(plan.delays, new, plan.sources, start)
+        self._recorder.reconfigure(plan.scope, start)
         if old != new:
             self._guard("reload", partial(self._note, "catalogue_change", old, new))
         self._planned = {task.read: task for task in plan.tasks}
@@ -286,7 +284,7 @@ class Agent:
         self.stats.factors = factors
         self.stats.expect({n: (task.via, task.interval_us) for n, task in self._tasks.items()})
         self.live.expect({n: (task.family, task.interval_us) for n, task in self._tasks.items()})
-        self._outages.expect(self._tasks)
+        self._outages.expect({n: (task.family.via, task.via) for n, task in self._tasks.items()})
         for read in before.keys() - self._tasks.keys():
             self._schedule.scheduler.remove_job(before[read].job)  # a running scrape continues
         kept = {task.scraper for task in self._tasks.values()}

@@ -14,17 +14,16 @@ from collector.agent.removed_values import HeldUploads
 from collector.agent.scrape_attempt import Scraper
 from collector.catalogue import Catalogue, Family, load
 from collector.catalogue.entries import Delays
-from collector.clock import SystemClock
 from collector.config import loader
 from collector.config.schema import Config, FamilySettings
 from collector.errors import SettingError
-from collector.model import Source
+from collector.model import Read, Source, SystemClock
 from collector.settings import Duration
 from collector.sources.base.hidden_names import HiddenNames, Names
 from collector.sources.base.identity import Expected
 from collector.sources.registry import AUTO
 from collector.sources.transports import Attach, Jmx, Transport
-from collector.telemetry.agent_stats import Read
+from collector.spool.source_states import Scope
 from lakehouse.tables import MAX_GAP_INTERVALS
 
 if TYPE_CHECKING:
@@ -51,7 +50,7 @@ class Task(NamedTuple):
     resumes: bool = False
 
     @property
-    def read(self) -> tuple[str, str]:
+    def read(self) -> Read:
         """Source and family."""
         return self.source, self.family.name
 
@@ -76,15 +75,11 @@ class Plan(NamedTuple):
 
     Attributes:
         tasks: Tasks in the order of sources and catalogue.
-        delays: Delay of the MBean, by metric.
-        catalogue: Hash of the catalogue.
-        sources: All sources, each with its cluster ID if that is configured.
+        scope: All sources, delays and catalogue.
     """
 
     tasks: Sequence[Task]
-    delays: Mapping[str, Delays]
-    catalogue: str
-    sources: Mapping[str, str | None]
+    scope: Scope
 
 
 _SETTINGS: Final = attrgetter("family", "interval_us", "via")
@@ -113,9 +108,10 @@ def catalogue(config: Config) -> Catalogue:
     return loaded
 
 
-def sources(config: Config) -> dict[str, str | None]:
-    """Return the sources by name, each with its cluster ID if that is configured."""
-    return {each.source.name: each.source.cluster for each in config.each()}
+def scope(config: Config, loaded: Catalogue) -> Scope:
+    """Return what the recorder needs: all sources, the delays and the catalogue."""
+    sources = {each.source.name: each.source.cluster for each in config.each()}
+    return Scope(sources, delays(config, loaded), loaded.hash)
 
 
 def scrapers(config: Config, recorded: Callable[[str, str], int] = lambda *_: 0) -> Scrapers:

@@ -253,7 +253,7 @@ class Reload:
         }
         tasks = plan.tasks(found, catalogue, scrapers)
         self._next = config, found, catalogue, scrapers
-        return Plan(tasks, plan.delays(found, catalogue), catalogue.hash, plan.sources(found))
+        return Plan(tasks, plan.scope(found, catalogue))
 
     def _stays(self, at: tuple[str, str], config: Config, catalogue: Catalogue) -> bool:
         source, via = at

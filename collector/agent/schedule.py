@@ -1,8 +1,9 @@
 """When the agent scrapes and delivers: ticks aligned to the epoch, load shedding, and retries.
 
-A clock step does not shift the ticks. Load shedding scrapes the largest family less often while the
-agent exceeds a limit, and finally disables it: ``Limiter`` decides from counts, the agent acts and
-records the event. ``DeliveryWorker`` waits longer after each failed delivery.
+A clock step, which ``StepDetector`` finds, does not shift the ticks. Load shedding scrapes the
+largest family less often while the agent exceeds a limit, and finally disables it: ``Limiter``
+decides from counts, the agent acts and records the event. ``DeliveryWorker`` waits longer after
+each failed delivery.
 """
 
 import hashlib
@@ -11,6 +12,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
@@ -21,9 +23,9 @@ from apscheduler.schedulers.background import BackgroundScheduler
 from apscheduler.triggers.base import BaseTrigger
 
 from collector.agent.plan import Task
-from collector.clock import Clock
 from collector.config.schema import Limits
 from collector.errors import LakeError
+from collector.model import Clock
 from collector.telemetry import memory
 from collector.telemetry.agent_stats import AgentStats
 from lakehouse.tables import MAX_GAP_INTERVALS
@@ -35,6 +37,8 @@ OFF: Final = 0
 """Factor of a disabled family."""
 MOST: Final = 8
 """Largest factor of an interval."""
+_LOOK_US: Final = 100_000  # longest time between reading the two clocks
+_STEP_US: Final = 1_000_000  # NTP slews offsets below half a second and steps larger ones
 _CALM_US: Final = 3_600_000_000
 # Full jitter: a random wait between 0 and a maximum that doubles, so that agents that lost the lake
 # at the same time do not return at the same time.
@@ -65,6 +69,30 @@ class EpochTrigger(BaseTrigger):  # type: ignore[misc]
         after_us = (after - _EPOCH) // timedelta(microseconds=1)
         tick_us = after_us - (after_us - self._phase_us) % self._interval_us + self._interval_us
         return _EPOCH + timedelta(microseconds=tick_us)
+
+
+@dataclass(slots=True)
+class StepDetector:
+    """Compares the two clocks from call to call."""
+
+    clock: Clock
+    _offset_us: int | None = field(default=None, init=False)
+
+    def check(self) -> tuple[int, int] | None:
+        """Return old and new time of a step of the wall clock since the last call. None if none."""
+        wall_us, steady_us = self._both()
+        before, self._offset_us = self._offset_us, wall_us - steady_us
+        if before is None or abs(self._offset_us - before) < _STEP_US:
+            return None
+        return steady_us + before, wall_us
+
+    def _both(self) -> tuple[int, int]:
+        """Return both clocks at one instant. Repeat if the thread was preempted in between."""
+        while True:
+            earlier_us, wall_us = self.clock.steady_us(), self.clock.wall_us()
+            steady_us = self.clock.steady_us()
+            if steady_us - earlier_us < _LOOK_US:
+                return wall_us, steady_us
 
 
 class _Thread(ThreadPoolExecutor):  # type: ignore[misc]

@@ -5,9 +5,8 @@ from typing import Final
 
 from collector.agent.removed_values import HeldUploads, PartitionCounts, StaleValues
 from collector.catalogue import Family
-from collector.clock import Clock
 from collector.errors import SourceError
-from collector.model import Answer, Identity, Outcome, Reading, Scrape, Source
+from collector.model import Answer, Clock, Identity, Outcome, Reading, Scrape, Source
 from collector.sources.base.hidden_names import HiddenNames
 from collector.telemetry import logs
 from lakehouse.tables import FLAG_DISTRIBUTION

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from collector.cli.command import CONFIG, JSON, guarded
+from collector.cli.command import CONFIG, JSON, guarded, span
 from collector.errors import JmxlakeError, SettingError
 
 if TYPE_CHECKING:
@@ -119,7 +119,6 @@ def _with_subscriptions(path: Path, work: Callable[[str, Subscriptions], None]) 
 
 
 def _print(cluster: str, one: Subscription, *, as_json: bool) -> None:
-    from collector.cli.format import span
     from lakehouse.tables.error_text import printable
 
     if as_json:

@@ -1,4 +1,7 @@
-"""Options and error handling that all commands of ``jmxlake-agent`` share."""
+"""Options, error handling and output that all commands of ``jmxlake-agent`` share.
+
+Values have units, and texts have no control characters.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +19,16 @@ from lakehouse.tables import error_text
 from lakehouse.tables.command_group import LazyGroup
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
+
     from collector.config.schema import Config
+    from collector.model import Series
 
 _CLOSE_SECONDS: Final = 1.0
+_SPANS: Final = ((86_400, "d", 3600, "h"), (3600, "h", 60, "m"), (60, "m", 1, "s"))
+_SIZES: Final = ("B", "KiB", "MiB", "GiB", "TiB")
+_PIPE_WIDTH: Final = 400  # a pipe has no width, and its reader needs whole lines
 # Click or the group reports these: a missing extra, a closed pipe, wrong usage.
 _REPORTED_ELSEWHERE: Final = (
     ModuleNotFoundError, BrokenPipeError, click.ClickException, click.exceptions.Exit, click.Abort,
@@ -51,14 +61,8 @@ class OneLineErrorGroup(LazyGroup):
             return super().invoke(ctx)
         except ModuleNotFoundError as error:
             fail(JmxlakeError(f"{error.name} is missing: install {extra('agent')}"))
-        except _REPORTED_ELSEWHERE:
-            raise
-        except BaseException as error:
-            if not error_text.is_fault(error):
-                raise
-            fail(
-                error if isinstance(error, JmxlakeError) else JmxlakeError(error_text.fault(error))
-            )
+        except BaseException as error:  # noqa: BLE001 - _one_line raises what is not a fault
+            fail(_one_line(error))
 
 
 def guarded(
@@ -82,14 +86,10 @@ def guarded(
     failed: JmxlakeError | None = None
     try:
         work(made() if made else load(Path(where)))
-    except JmxlakeError as error:
-        failed = located(error, str(where)) if isinstance(error, SettingError) else error
-    except _REPORTED_ELSEWHERE:
-        raise
-    except BaseException as error:
-        if not error_text.is_fault(error):
-            raise
-        failed = JmxlakeError(error_text.fault(error))
+    except SettingError as error:
+        failed = located(error, str(where))
+    except BaseException as error:  # noqa: BLE001 - _one_line raises what is not a fault
+        failed = _one_line(error)
     if failed is not None:
         (report or _print_error)(failed)
     _leave(_code(failed) if failed else 0)
@@ -110,6 +110,15 @@ def fail(error: Exception) -> NoReturn:
     """Print an error as one line, and exit with 1, or 78 for a wrong configuration."""
     _print_error(error)
     sys.exit(_code(error))
+
+
+def _one_line(error: BaseException) -> JmxlakeError:
+    """Return a fault as an error of one line. Raise an exit, a signal, and what click reports."""
+    if isinstance(error, JmxlakeError):
+        return error
+    if isinstance(error, _REPORTED_ELSEWHERE) or not error_text.is_fault(error):
+        raise error
+    return JmxlakeError(error_text.fault(error))
 
 
 def _code(error: Exception) -> int:
@@ -133,3 +142,67 @@ def _leave(code: int) -> NoReturn:
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)
+
+
+def new_table(*columns: str, right: int) -> Table:
+    """Return an empty table whose long cells wrap; the column ``right`` is right-aligned."""
+    from rich.table import Table  # --help must not wait for rich
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold underline")
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    table.columns[right].justify = "right"
+    return table
+
+
+def show(what: RenderableType) -> None:
+    """Print to a terminal, or as plain, whole lines to a pipe."""
+    from rich.console import Console
+
+    width = None if sys.stdout.isatty() else _PIPE_WIDTH
+    console = Console(width=width, highlight=False, emoji=False, markup=False)
+    with console.capture() as captured:
+        console.print(what)
+    for line in captured.get().splitlines():
+        click.echo(line.rstrip())
+
+
+def subject(series: Series) -> str:
+    """Return the subject of a series: a partition, topic, client, group or the broker."""
+    place = "-".join(str(part) for part in (series.topic, series.partition) if part is not None)
+    named = (("group", series.group), ("user", series.user), ("client", series.client_id))
+    words = [f"{word} {name}" for word, name in (*named, *series.labels) if name is not None]
+    return error_text.printable(", ".join(filter(None, (place, *words))))
+
+
+def amount(value: float | None, unit: str) -> str:
+    """Return a value with its unit, in the shortest form."""
+    if value is None:
+        return "idle"
+    if unit in ("By", "By/s"):
+        return _bytes(value) + unit[2:]
+    whole = value == round(value) or abs(value) >= 100
+    number = f"{value:,.0f}" if whole else f"{value:.3g}"
+    if unit == "1":
+        return number
+    if unit.startswith("{"):
+        name, _, per = unit[1:].partition("}")
+        plural = f"{name[:-1]}ies" if name.endswith("y") else f"{name}s"
+        return f"{number} {name if value == 1 else plural}{per}"
+    return f"{number} {unit}"
+
+
+def span(seconds: float) -> str:
+    """Return a duration in its two largest units: 35s, 2m 05s, 1h 02m, 3d 04h."""
+    whole = max(0, round(seconds))
+    for size, unit, part, smaller in _SPANS:
+        if whole >= size:
+            return f"{whole // size}{unit} {whole % size // part:02d}{smaller}"
+    return f"{whole}s"
+
+
+def _bytes(value: float) -> str:
+    step = 0
+    while abs(value) >= 1024 and step < len(_SIZES) - 1:
+        value, step = value / 1024, step + 1
+    return f"{value:.0f} {_SIZES[step]}" if step == 0 else f"{value:.1f} {_SIZES[step]}"

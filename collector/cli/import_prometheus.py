@@ -339,8 +339,7 @@ def _import(
     config.spool.path.parent.mkdir(parents=True, exist_ok=True)
     with ExitStack() as resources:
         spool = resources.enter_context(Spool(config.spool.path, config.spool.max_size))
-        delays, names = plan.delays(config, catalogue), plan.sources(config)
-        recorder = Recorder(spool, names, config.window.us, delays, catalogue.hash)
+        recorder = Recorder(spool, plan.scope(config, catalogue), config.window.us)
         sources = tuple(
             PastSource(expected, section, api, selector, family) for family, _ in families
         )

@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from collector.cli.command import CONFIG, JSON, fail, guarded, progress
-from collector.cli.format import span
+from collector.cli.command import CONFIG, JSON, fail, guarded, progress, span
 from collector.errors import JmxlakeError
 from collector.sources.java import jvm
 from lakehouse.tables import EVENTS, RUNS, SCRAPES
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from collector.agent.agent import Agent
     from collector.agent.reload import Reload
     from collector.config.schema import Config
+    from collector.model import SystemClock
     from collector.spool.recorder import Recorder
     from collector.spool.spool import Spool
     from collector.telemetry.health import HealthServer
@@ -91,7 +91,6 @@ def _run(path: Path, config: Config, windows: int | None, *, as_json: bool, new_
     from collector.agent.agent import Agent
     from collector.agent.reload import Discovery, Reload
     from collector.agent.schedule import phase_us
-    from collector.clock import SystemClock
     from collector.sources.admin.watched_groups import shared
     from collector.spool.recorder import Recorder
     from collector.spool.spool import Spool
@@ -106,8 +105,8 @@ def _run(path: Path, config: Config, windows: int | None, *, as_json: bool, new_
         if new_lake:
             spool.forget_lake()
         discovery = Discovery(spool.recall(_FOUND), partial(spool.remember, _FOUND))
-        found, delays = discovery.found(config), plan.delays(config, catalogue)
-        recorder = Recorder(spool, plan.sources(found), config.window.us, delays, catalogue.hash)
+        found = discovery.found(config)
+        recorder = Recorder(spool, plan.scope(found, catalogue), config.window.us)
         plan.start_java(config, jvm.crash_report_option(spool_path))
         scrapers = plan.scrapers(found, recorder.recorded_until_us)
         if windows is not None:

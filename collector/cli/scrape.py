@@ -10,24 +10,35 @@ from typing import Final, NamedTuple
 
 import click
 from msgspec.structs import replace as replace_struct
+from rich.text import Text
 
 from collector.agent import plan
 from collector.agent.reload import Discovery
 from collector.agent.scrape_attempt import Scraper
 from collector.catalogue import Catalogue, Family
 from collector.catalogue.entries import Delays
-from collector.cli.command import CONFIG, JSON, Step, guarded, warn
-from collector.cli.format import new_table, setting, show, span, styled, subject
-from collector.clock import SystemClock
+from collector.cli.command import (
+    CONFIG,
+    JSON,
+    Step,
+    amount,
+    guarded,
+    new_table,
+    show,
+    span,
+    subject,
+    warn,
+)
 from collector.config.schema import Config
 from collector.errors import JmxlakeError, SourceError
-from collector.model import Answer, Reading, Scrape, Series, Source
+from collector.model import Answer, Reading, Scrape, Series, Source, SystemClock
 from collector.sources.admin.source import ALL, AdminSource
 from lakehouse.tables.error_text import printable
 
 _STALE_US: Final = 30_000_000
 _MORE_LOOKS: Final = 2
 Report = Callable[[Step], None]
+_LIMITS: Final = ("kafka.topic.retention_time", "kafka.topic.retention_bytes")
 _MOST = 10
 
 
@@ -246,24 +257,32 @@ def _print_table(read: list[tuple[plan.Task, Scrape]], most: int | None) -> None
     several = len({task.source for task, _ in read}) > 1
     for task, scrape in read:
         family, answer = task.family, scrape.answer
-        name = styled(task.label if several else family.name, "bold")
+        name = Text(task.label if several else family.name, "bold")
         if answer is None or scrape.outcome != "ok":
             why = printable(f"UNKNOWN, {scrape.outcome}: {scrape.error or 'no reason given'}")
-            table.add_row(name, styled(why, "bold red"))
+            table.add_row(name, Text(why, "bold red"))
             continue
         found = {one.metric: _worst(one) for one in answer.readings}
         total = f"ok, {sum(map(len, found.values())):,} of {answer.beans:,} beans are not zero"
-        took = styled(f"{_seconds(scrape):.3f} s", "dim")
-        table.add_row(name, styled(total, "green"), took)
+        took = Text(f"{_seconds(scrape):.3f} s", "dim")
+        table.add_row(name, Text(total, "green"), took)
         units = {metric.name: metric.unit for metric in family.metrics}
         for metric, worst in found.items():
             for series, value in worst[:most]:
-                amount = setting(metric, value, units.get(metric, "1"))
-                table.add_row(*map(styled, (f"  {metric}", subject(series), amount)))
+                shown = _setting(metric, value, units.get(metric, "1"))
+                table.add_row(*map(Text, (f"  {metric}", subject(series), shown)))
             if most is not None and len(worst) > most:
                 more = f"and {len(worst) - most:,} more: --all shows them"
-                table.add_row(styled(f"  {metric}"), styled(more))
+                table.add_row(Text(f"  {metric}"), Text(more))
     show(table)
+
+
+def _setting(metric: str, value: float, unit: str) -> str:
+    """Return a value as ``amount`` does, with long times as a duration and -1 as unlimited."""
+    if metric in _LIMITS and value == -1:
+        return "unlimited"
+    text = amount(value, unit)
+    return f"{text} ({span(value / 1e3)})" if unit == "ms" and value >= 60_000 else text
 
 
 def _seconds(scrape: Scrape) -> float:

@@ -1,18 +1,31 @@
-"""Sections of the agent's configuration, with the default of every key.
+"""Sections of the agent's configuration, with the default of every key, and their JSON Schema.
 
 Sources declare their own sections (collector/sources/registry.py).
 """
 
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Annotated, Final, Self
 
 import msgspec
 
-from collector.settings import RESTART, TIMEOUT, Duration, SecretFile, Section, Size, within
+from collector.settings import (
+    RESTART,
+    TIMEOUT,
+    Duration,
+    Quantity,
+    SecretFile,
+    Section,
+    Size,
+    within,
+)
 from collector.sources.base.hidden_names import Names
-from collector.sources.registry import SourceSettings
+from collector.sources.registry import TRANSPORTS, SourceSettings
 from collector.sources.transports import Admin, MetadataLog, RemoteLog, Transport
 from lakehouse.tables import DEFAULT_WINDOW_SECONDS
+from lakehouse.tables.typed_settings import Schema, schema_document, type_schema
+
+AGENT: Final = "agent"
+"""Name of the JSON Schema."""
 
 
 class UnityCatalog(Section, frozen=True):
@@ -175,3 +188,22 @@ class Config(Section, frozen=True):
             for key, section in sections.items()
             if section is not None and not section.roles.isdisjoint(roles)
         }
+
+
+def agent_schema() -> Schema:
+    """Return the JSON Schema of agent.yaml."""
+    root, definitions = type_schema(Config, _of_own_type)
+    config, source = definitions["Config"], definitions["SourceSettings"]
+    # The loader uses the first of ``sources`` as ``source``.
+    config["required"].remove("source")
+    config["oneOf"] = [{"required": ["source"]}, {"required": ["sources"]}]
+    of_cluster = {"properties": {"role": {"const": "cluster"}}, "required": ["role"]}
+    source["oneOf"] = [*({"required": [name]} for name in TRANSPORTS), of_cluster]
+    return schema_document(AGENT, "Configuration of jmxlake-agent", root, definitions)
+
+
+def _of_own_type(kind: type) -> Schema:
+    """Return the schema of a quantity with a unit, or of a path."""
+    if issubclass(kind, Quantity):
+        return {"type": "string", "pattern": f"^[0-9]+\\s*({'|'.join(kind.units)})$"}
+    return {"type": "string"}

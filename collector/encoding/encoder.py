@@ -10,8 +10,7 @@ from typing import Final, Self
 import msgspec
 
 from collector.catalogue.entries import Delays
-from collector.encoding.attempts import AttemptSpan
-from collector.encoding.bronze_rows import Ledger, SealedRows, fold
+from collector.encoding.bronze_rows import AttemptSpan, Ledger, SealedRows, fold
 from collector.encoding.expired_offsets import HIGH, LOW, NonConsumed, add_up, increases, series_of
 from collector.encoding.family import NEVER_US, ExactFamily, FamilyTrack, PolledFamily
 from collector.encoding.metric_tracks import AnswerSpan, CounterTrack

@@ -14,8 +14,7 @@ from typing import Final, Protocol
 import msgspec
 
 from collector.catalogue.entries import Delays
-from collector.encoding.attempts import AttemptSpan, AttemptTrack
-from collector.encoding.bronze_rows import Ledger, Piece
+from collector.encoding.bronze_rows import AttemptSpan, AttemptTrack, Ledger, Piece
 from collector.encoding.expired_offsets import HIGH, LOW
 from collector.encoding.metric_tracks import CounterTrack, GaugeTrack
 from collector.model import Reading, Scrape

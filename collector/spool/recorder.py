@@ -15,8 +15,7 @@ from typing import Final
 from collector.encoding.bronze_rows import Row
 from collector.errors import SpoolError
 from collector.model import Event, Scrape, Series
-from collector.spool import journal
-from collector.spool.source_states import DelaysOf, Encoders, Scope, Sealed, Sources, SourceStates
+from collector.spool.source_states import Scope, Sealed, SourceStates, entry_of
 from collector.spool.spool import Spool
 from collector.spool.spool_file import Dropped
 from lakehouse.tables.error_text import unexpected
@@ -71,11 +70,8 @@ class Recorder:
 
     Args:
         spool: The spool. Its journal is replayed at once.
-        sources: Every source by its name in bronze, with its cluster ID if that is configured. The
-            ID that the source reports takes precedence.
+        scope: Sources, delays and catalogue.
         window_us: Window length.
-        delays: Delay of the MBean, by metric.
-        catalogue: Hash of the catalogue.
 
     Attributes:
         window_us: Window length.
@@ -90,17 +86,15 @@ class Recorder:
         SpoolError: The spool cannot be read or written.
     """
 
-    def __init__(
-        self, spool: Spool, sources: Sources, window_us: int, delays: DelaysOf, catalogue: str
-    ) -> None:
+    def __init__(self, spool: Spool, scope: Scope, window_us: int) -> None:
         self._spool, self.window_us = spool, window_us
         self._lock = threading.Lock()
         self.sealed_us = self.dropped_batches = 0
         self.last_window: tuple[int, Mapping[str, int]] = (0, {})
         self.reported: Counter[str] = Counter()
         self._broken: _Broken | None = None  # None: encoders and disk are equal
-        self._states = SourceStates(Scope(dict(sources), delays, catalogue), window_us)
-        self._states.encoders, unreadable = _read_back(spool, self._states)
+        self._states = SourceStates(scope, window_us)
+        self._states.encoders, unreadable = self._states.restored(*spool.recover())
         self.found = [*spool.found, *unreadable]
         self._states.break_off()
         self._states.tell(*self.found)
@@ -136,7 +130,7 @@ class Recorder:
                 except Exception as error:  # noqa: BLE001 - one response must not stop the others
                     fault = error
                     self._spool.append(entries)
-                    self._states.encoders, _ = _read_back(self._spool, self._states)
+                    self._states.encoders, _ = self._states.restored(*self._spool.recover())
                     why = f"it could not be recorded: {unexpected(error)}"
                     failed = replace(scrape, outcome="error", identity=None, answer=None, error=why)
                     entries = [self._taken(failed)]
@@ -149,7 +143,7 @@ class Recorder:
         with self._lock:
             encoders = self._states.encoders
             if self._broken is not None:
-                encoders, _ = _read_back(self._spool, self._states)
+                encoders, _ = self._states.restored(*self._spool.recover())
             return encoders[source or self._states.first].recorded_until_us(family)
 
     def lost(self) -> dict[str, dict[Series, float]]:
@@ -157,13 +151,11 @@ class Recorder:
         with self._lock:
             return {name: dict(encoder.lost) for name, encoder in self._states.present.items()}
 
-    def reconfigure(self, delays: DelaysOf, catalogue: str, sources: Sources, start: Event) -> None:
+    def reconfigure(self, scope: Scope, start: Event) -> None:
         """Set a new catalogue and other sources while scrapes continue.
 
         Args:
-            delays: Delay of the MBean, by metric.
-            catalogue: Hash of the catalogue.
-            sources: Every source, as in the constructor.
+            scope: Sources, delays and catalogue.
             start: First event of new sources.
 
         Raises:
@@ -171,7 +163,7 @@ class Recorder:
         """
         with self._writing(start.at):
             before = self._states.scope
-            self._states.reconfigure(Scope(dict(sources), delays, catalogue), start)
+            self._states.reconfigure(scope, start)
             try:
                 self._keep(self._states.retire())
             except SpoolError:
@@ -255,7 +247,7 @@ class Recorder:
         with self._writing():
             old, new, waiting = self._spool.agent, uuid.uuid4().hex, self._spool.depth().batches
             self._states.restart(old, f"{new}, {waiting} batches deleted" if waiting else new)
-            self._spool.begin_anew(journal.state_of(self._states.encoders), new)
+            self._spool.begin_anew(self._states.snapshot(), new)
             self.sealed_us = self._states.sealed_us
 
     @contextmanager
@@ -283,7 +275,7 @@ class Recorder:
         """Continue from the state on disk, with events of the time since."""
         # A write first: reading everything back is useless while the disk is full.
         self._spool.remember("agent", self._spool.agent)
-        self._states.encoders, unreadable = _read_back(self._spool, self._states)
+        self._states.encoders, unreadable = self._states.restored(*self._spool.recover())
         self._states.break_off()
         self._states.tell(*unreadable, *broken.events())
         sealed = self._states.retire()
@@ -295,30 +287,19 @@ class Recorder:
     def _taken(self, scrape: Scrape) -> bytes:
         """Record a scrape in its encoder and return its journal entry."""
         encoder = self._states.encoders[scrape.source]
-        entry = journal.encode(scrape, encoder)
+        entry = entry_of(scrape, encoder)
         encoder.record(scrape)
         return entry
 
     def _keep(self, sealed: Sealed) -> None:
         """Write final rows as batches. The journal is empty afterwards."""
         batches = self._states.batches(sealed)
-        state = journal.state_of(self._states.encoders)
-        self.dropped_batches += self._spool.seal(batches, state, self._rows_of_dropped)
+        snapshot = self._states.snapshot()
+        self.dropped_batches += self._spool.seal(batches, snapshot, self._rows_of_dropped)
         self.sealed_us = self._states.sealed_us
 
     def _rows_of_dropped(self, batches: Dropped) -> list[Row]:
         return self._states.event_rows(_undelivered("batch_dropped", batches))
-
-
-def _read_back(spool: Spool, states: SourceStates) -> tuple[Encoders, list[Event]]:
-    """Return the encoders on disk, and an event if a part of them is unreadable."""
-    state, entries = spool.recover()
-    found, unreadable = journal.replay(state, entries, states.window_us)
-    encoders = states.completed(found)
-    if unreadable is None:
-        return encoders, []
-    at_us = max((encoder.ended_us() for encoder in encoders.values()), default=0)
-    return encoders, [Event(at_us, "journal_unreadable", Series(""), None, unreadable)]
 
 
 def _undelivered(kind: str, batches: Dropped) -> Event:

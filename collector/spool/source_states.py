@@ -1,18 +1,24 @@
-"""Encoders of all sources of an agent. Pure state: no lock and no disk."""
+"""Encoders of all sources of an agent, and the bytes from which they are restored.
 
-from collections.abc import Callable, Iterator, Mapping
+This is pure state: no lock and no disk. The bytes are a snapshot of the encoders and a journal with
+an entry per scrape since then. An entry contains only values that changed since the previous
+scrape, because the encoder has the others. Replaying the journal into the snapshot restores the
+encoders.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
+
+import msgspec
 
 from collector.catalogue.entries import Delays
 from collector.encoding.bronze_rows import Batch, Origin, Row, SealedRows, batches_of, event_row
 from collector.encoding.encoder import Encoder
-from collector.model import Event, Scrape, Series
+from collector.encoding.metric_tracks import CounterTrack, GaugeTrack
+from collector.model import Event, Reading, Scrape, Series
+from lakehouse.tables.error_text import unexpected
 
-Sources = Mapping[str, str | None]
-"""Cluster ID by source."""
-DelaysOf = Mapping[str, Delays]
-"""Delay by metric."""
 Encoders = dict[str, Encoder]
 """Encoder by source."""
 Sealed = dict[str, SealedRows]
@@ -31,9 +37,31 @@ class Scope(NamedTuple):
         catalogue: Hash of the catalogue.
     """
 
-    sources: Sources
-    delays: DelaysOf
+    sources: Mapping[str, str | None]
+    delays: Mapping[str, Delays]
     catalogue: str
+
+
+class Delta(msgspec.Struct, array_like=True):
+    """Difference between a reading and the previous reading of its metric."""
+
+    zeros: frozenset[Series] = frozenset()
+    no_zeros: frozenset[Series] = frozenset()
+    values: dict[Series, float | None] = msgspec.field(default_factory=dict)
+    no_values: list[Series] = msgspec.field(default_factory=list)
+
+
+class Entry(msgspec.Struct, array_like=True):
+    """A scrape without its readings, and the differences of its readings.
+
+    Attributes:
+        unused: Always empty.
+        deltas: Difference of each reading. None if nothing changed.
+    """
+
+    scrape: Scrape
+    unused: tuple[()] = ()
+    deltas: list[Delta | None] = msgspec.field(default_factory=list)
 
 
 class SourceStates:
@@ -74,6 +102,21 @@ class SourceStates:
         return min(
             (encoder.sealed_us for encoder in self.present.values() if encoder.sealed_us), default=0
         )
+
+    def snapshot(self) -> bytes:
+        """Return the encoders of all sources as bytes."""
+        return msgspec.msgpack.encode({"encoders": self.encoders})
+
+    def restored(
+        self, state: bytes | None, entries: Sequence[bytes]
+    ) -> tuple[Encoders, list[Event]]:
+        """Return the encoders of a snapshot and a journal, and an event if a part is unreadable."""
+        found, unreadable = replay(state, entries, self.window_us)
+        encoders = self.completed(found)
+        if unreadable is None:
+            return encoders, []
+        at_us = max((encoder.ended_us() for encoder in encoders.values()), default=0)
+        return encoders, [Event(at_us, "journal_unreadable", Series(""), None, unreadable)]
 
     def completed(self, encoders: Encoders) -> Encoders:
         """Return encoders from disk with one for each source, and with the delays in force."""
@@ -211,3 +254,95 @@ class SourceStates:
         identity = self.encoders[name].identity
         cluster = identity.cluster if identity else self._clusters.get(name) or UNKNOWN_CLUSTER
         return Origin(cluster, name, self.scope.catalogue)
+
+
+def entry_of(scrape: Scrape, encoder: Encoder) -> bytes:
+    """Return the journal entry of a scrape. Call it before the encoder records the scrape."""
+    if scrape.answer is None:
+        return msgspec.msgpack.encode(Entry(scrape))
+    readings = scrape.answer.readings
+    deltas = [_delta(reading, _track(encoder, scrape.family, reading)) for reading in readings]
+    bare = tuple(replace(reading, zeros=frozenset(), values={}) for reading in readings)
+    answer = replace(scrape.answer, readings=bare, moments=())
+    return msgspec.msgpack.encode(Entry(replace(scrape, answer=answer), (), deltas))
+
+
+def scrape_of(decoded: Entry, encoder: Encoder) -> Scrape:
+    """Return the scrape of an entry. The encoder must have the state of that time."""
+    if decoded.scrape.answer is None:
+        return decoded.scrape
+    readings = []
+    for reading, delta in zip(decoded.scrape.answer.readings, decoded.deltas, strict=True):
+        track = _track(encoder, decoded.scrape.family, reading)
+        zeros, values = _applied(delta, track)
+        readings.append(replace(reading, zeros=zeros, values=values))
+    answer = replace(decoded.scrape.answer, readings=tuple(readings))
+    return replace(decoded.scrape, answer=answer)
+
+
+def replay(
+    state: bytes | None, entries: Sequence[bytes], window_us: int
+) -> tuple[dict[str, Encoder], str | None]:
+    """Return the encoders after the readable part of a journal.
+
+    Args:
+        state: Snapshot before the journal. None if there is none.
+        entries: The journal, oldest first.
+        window_us: Window length of new encoders.
+
+    Returns:
+        The encoders by source, and why a part of the journal is unreadable (None if it is not).
+        The encoder of a version with one source has an empty name.
+    """
+    try:
+        encoders = {} if state is None else _encoders(state)
+    except msgspec.MsgspecError as error:
+        return {}, f"the state before {len(entries)} entries: {unexpected(error)}"
+    for number, entry in enumerate(entries):
+        try:
+            decoded = msgspec.msgpack.decode(entry, type=Entry)
+            encoder = encoders.setdefault(decoded.scrape.source, Encoder(window_us))
+            encoder.record(scrape_of(decoded, encoder))
+        except Exception as error:  # noqa: BLE001 - any error would repeat at every start
+            sound, _ = replay(state, entries[:number], window_us)
+            return sound, f"entry {number + 1} of {len(entries)}: {unexpected(error)}"
+    return encoders, None
+
+
+def _encoders(state: bytes) -> dict[str, Encoder]:
+    try:
+        return msgspec.msgpack.decode(state, type=dict[str, dict[str, Encoder]])["encoders"]
+    except msgspec.ValidationError:  # of a version with one source
+        return {"": msgspec.msgpack.decode(state, type=Encoder)}
+
+
+def _delta(reading: Reading, track: GaugeTrack | CounterTrack) -> Delta | None:
+    same = reading.zeros is track.zeros or reading.zeros == track.zeros
+    if same and reading.values == track.values:
+        return None
+    before, values = track.values, reading.values
+    changed = {
+        series: n for series, n in values.items() if series not in before or before[series] != n
+    }
+    gone = [series for series in before if series not in values]
+    if same:
+        return Delta(values=changed, no_values=gone)
+    return Delta(reading.zeros - track.zeros, track.zeros - reading.zeros, changed, gone)
+
+
+def _applied(
+    delta: Delta | None, track: GaugeTrack | CounterTrack
+) -> tuple[frozenset[Series], dict[Series, float | None]]:
+    if delta is None:
+        return track.zeros, dict(track.values)
+    gone = set(delta.no_values)
+    values = {series: value for series, value in track.values.items() if series not in gone}
+    return (track.zeros - delta.no_zeros) | delta.zeros, {**values, **delta.values}
+
+
+def _track(encoder: Encoder, family: str, reading: Reading) -> GaugeTrack | CounterTrack:
+    known = encoder.families.get(family)
+    if known is None:
+        return GaugeTrack()
+    tracks = known.gauges if reading.kind == "gauge" else known.counters
+    return tracks.get(reading.metric) or GaugeTrack()

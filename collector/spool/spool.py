@@ -16,10 +16,9 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from collector.clock import Clock, SystemClock
 from collector.encoding.bronze_rows import Batch, Row
 from collector.errors import SpoolError, SpoolInUseError
-from collector.model import Event, Series
+from collector.model import Clock, Event, Series, SystemClock
 from collector.spool import integrity, spool_file
 from collector.spool.spool_file import Dropped, SetKey, advise, checksum, meta, put_meta
 from lakehouse import tables

@@ -20,7 +20,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoM
 from prometheus_client.registry import Collector
 
 from collector.errors import SpoolError
-from collector.model import Outcome, Scrape
+from collector.model import Outcome, Read, Scrape
 from collector.spool.recorder import Recorder
 from collector.spool.spool import Spool
 from collector.telemetry import memory
@@ -34,10 +34,6 @@ _THREADS: Final = ("main", "keeper")
 _MOST_SILENT_DELIVERIES: Final = 3
 
 prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
-
-
-Read = tuple[str, str]
-"""Name of a source in the lake, and a family."""
 
 
 @dataclass(slots=True)
@@ -131,7 +127,7 @@ class AgentStats:
 
     def scraped(self, scrape: Scrape) -> None:
         """Count a scrape."""
-        read = scrape.source, scrape.family
+        read = scrape.read
         with self._lock:
             family = self._families.get(read)
             if family is None:

@@ -20,8 +20,8 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from collector.catalogue import Family
-from collector.model import Reading, Scrape, Series
-from collector.telemetry.agent_stats import NAMESPACE, Read
+from collector.model import Read, Reading, Scrape, Series
+from collector.telemetry.agent_stats import NAMESPACE
 from lakehouse.tables import MAX_GAP_INTERVALS, agent_names as exported
 
 _OF_SOURCE: Final = Series("")[1:-1]  # all but metric and labels
@@ -80,7 +80,7 @@ class Live(Collector):
         """Record a scrape. A failed scrape ends the previous response."""
         readings = scrape.answer.readings if scrape.answer and scrape.outcome == "ok" else ()
         with self._lock:
-            track = self._tracks.get((scrape.source, scrape.family))
+            track = self._tracks.get(scrape.read)
             if track is None:
                 return  # a reload removed it during the scrape
             track.readings = tuple(filter(_is_shown, readings))

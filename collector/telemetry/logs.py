@@ -14,17 +14,19 @@ import threading
 import traceback
 import warnings
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Final
 
-from collector.errors import places
+from collector.model import Clock, Read, Scrape
 from collector.sources.java.jvm import started_jvm
 from lakehouse.tables.error_text import printable, unexpected
 
 _LOGGER: Final = logging.getLogger("jmxlake")
 _BARE: Final = re.compile(r'[^\s"=\\]+')  # a value that logfmt does not quote
+_QUIET_US: Final = 300_000_000
 
 
 def configure(*, as_json: bool, level: str = "info") -> None:
@@ -60,7 +62,15 @@ error = partial(_say, logging.ERROR)
 
 def trace(failure: Exception) -> None:
     """Log the call stack of an unexpected error at level debug."""
-    debug("traceback", error=type(failure).__name__, places=places(failure))
+    debug("traceback", error=type(failure).__name__, places=_places(failure))
+
+
+def _places(error: BaseException) -> str:
+    """Return the call stack of an error in one line, outermost call first."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return " > ".join(
+        f"{Path(frame.filename).name}:{frame.lineno} {frame.name}" for frame in frames
+    )
 
 
 def logfmt(fields: Mapping[str, object]) -> str:
@@ -96,6 +106,131 @@ class DedupLog:
             info(f"{job}_recovered", **fields)
         else:
             warning(f"{job}_failed", **fields, error=" ".join(error.split()))
+
+
+@dataclass(slots=True)
+class _Outage:
+    """Failures of a source with one cause.
+
+    Attributes:
+        source: Name of the source.
+        start_us: Time of the first failure, of a steady clock.
+        logged: Logged errors.
+        next_us: Time from which another error is logged, by transport.
+        failed: Families that have not responded since their failure.
+        families: Every family that failed, in the order of the failures.
+        silent: Transports without a response since their failure.
+    """
+
+    source: str
+    start_us: int
+    logged: set[str] = field(default_factory=set)
+    next_us: dict[str, int] = field(default_factory=dict)
+    failed: set[Read] = field(default_factory=set)
+    families: dict[str, None] = field(default_factory=dict)
+    silent: set[str] = field(default_factory=set)
+
+    def includes(self, read: Read, via: str, now_us: int) -> bool:
+        """Return True if a failure of a family and its transport belongs to the outage."""
+        if self.source != read[0]:
+            return False
+        is_known = read in self.failed or via in self.silent
+        return is_known or now_us - self.start_us < _QUIET_US
+
+
+class OutageLog:
+    """Logs when a source stops responding, and when it responds again.
+
+    A source that is down fails every family of every transport, each at its next scrape. The log
+    has one line for all of them. A failure joins the outage of its source in the first five
+    minutes, or while its transport has not responded since the start of the outage. Later failures
+    are an outage of their own, so that a family that always fails does not hide an outage of its
+    source. One failed scrape of a family is not an outage, unless its source does not respond at
+    all.
+
+    Another error during an outage is logged after five minutes at the earliest. The outage must be
+    twice as old for each further error of the same transport. Any thread may call any method.
+
+    Args:
+        clock: Clock of durations.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock, self._lock = clock, threading.Lock()
+        self._families: Mapping[Read, tuple[str, str]] = {}
+        self._outages: list[_Outage] = []
+
+    def expect(self, families: Mapping[Read, tuple[str, str]]) -> None:
+        """Set the families to scrape. A removed family does not keep an outage open.
+
+        Args:
+            families: Transport and connection, by source and family. The connection is the
+                transport, or the family if it has its own.
+        """
+        with self._lock:
+            self._families = families
+            for outage in self._outages:
+                outage.failed &= families.keys()
+            self._outages = [outage for outage in self._outages if outage.failed]
+
+    def scraped(self, scrape: Scrape) -> None:
+        """Log the result of a scrape if an outage starts or ends with it."""
+        with self._lock:
+            if scrape.read not in self._families:
+                return  # a reload removed it during the scrape
+            if scrape.error is None:
+                self._end(scrape.read)
+            else:
+                self._fail(scrape)
+
+    def _fail(self, scrape: Scrape) -> None:
+        read, now_us = scrape.read, self._clock.steady_us()
+        via, connection = self._families[read]
+        included = [outage for outage in self._outages if outage.includes(read, via, now_us)]
+        outage = included[0] if included else _Outage(scrape.source, now_us)
+        self._outages += [] if included else [outage]
+        # A family with its own connection does not show that the others fail.
+        is_silent = scrape.identity is None and connection == via
+        if is_silent:
+            outage.silent.add(via)
+        failed = self._reads(scrape.source, via) if is_silent else [read]
+        outage.failed.update(failed)
+        names = [family for _, family in failed]
+        outage.families |= dict.fromkeys(names)
+        if not included and not is_silent:
+            return  # the next scrape shows which families fail
+        error = scrape.error or scrape.outcome
+        is_due = now_us >= outage.next_us.get(via, outage.start_us + _QUIET_US)
+        if error not in outage.logged and (is_due or not outage.logged):
+            outage.logged.add(error)
+            outage.next_us[via] = now_us + max(_QUIET_US, now_us - outage.start_us)
+            where = {"source": scrape.source, "transport": via, "families": names}
+            warning("scrape_failed", **where, error=error)
+
+    def _end(self, read: Read) -> None:
+        source, via = read[0], self._families[read][0]
+        for outage in [*self._outages]:
+            if outage.source != source:
+                continue
+            # After a response of the transport, each family that fails again is a new failure.
+            ended = self._reads(source, via) if via in outage.silent else [read]
+            outage.silent.discard(via)
+            outage.failed.difference_update(ended)
+            if outage.failed:
+                continue
+            self._outages.remove(outage)
+            if outage.logged:
+                down_s = round((self._clock.steady_us() - outage.start_us) / 1e6)
+                families = [*outage.families]
+                info("scrape_recovered", source=source, families=families, down_s=down_s)
+
+    def _reads(self, source: str, transport: str) -> list[Read]:
+        """Return the families of a source and transport, in the order of the catalogue."""
+        return [
+            read
+            for read, (via, _) in self._families.items()
+            if (read[0], via) == (source, transport)
+        ]
 
 
 class _Formatter(logging.Formatter):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from collector.config.json_schema import AGENT, agent_schema
+from collector.config.schema import AGENT, agent_schema
 from lakehouse.cli.setup import NAMES, schema_text
 from lakehouse.slo.openslo.objective_files import OPTIONAL, SHIPPED
 from lakehouse.tables import typed_settings

@@ -13,6 +13,7 @@ from collector.agent.scrape_attempt import skipped
 from collector.encoding.encoder import Encoder
 from collector.model import Answer, Identity, Reading, Scrape, Series
 from collector.spool.recorder import Recorder
+from collector.spool.source_states import Scope
 from collector.spool.spool import Spool
 from tests.rig.exactly_once import judge
 from tests.rig.fake_beans import FAMILIES
@@ -198,7 +199,7 @@ def test_skipped_tick_leaves_kept_scrape_accepted(
 
     monkeypatch.setattr(Recorder, "record", record_and_skip)
     with Spool(tmp_path / "spool.db", 1 << 20) as spool:
-        recorder = WitnessedRecorder(spool, {"broker-1": None}, 1_000, {}, "fake")
+        recorder = WitnessedRecorder(spool, Scope({"broker-1": None}, {}, "fake"), 1_000)
         recorder.witness = Witness(tmp_path / "witness")
         recorder.record(read)
     (life,) = lives_in([tmp_path / "witness"])

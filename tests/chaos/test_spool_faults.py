@@ -21,6 +21,7 @@ from collector.encoding.bronze_rows import Batch
 from collector.errors import SpoolError
 from collector.model import Answer, Identity, Reading, Scrape, Series
 from collector.spool.recorder import Recorder
+from collector.spool.source_states import Scope
 from collector.spool.spool import Spool
 from collector.spool.spool_file import UnreadableBatchError, read_only
 from lakehouse import tables
@@ -50,7 +51,7 @@ def scrape(second: int, value: float = 0.0) -> Scrape:
 
 
 def recorder(spool: Spool) -> Recorder:
-    return Recorder(spool, {"broker-1": None}, WINDOW, {}, "hash")
+    return Recorder(spool, Scope({"broker-1": None}, {}, "hash"), WINDOW)
 
 
 def content(spool: Spool) -> Content:

@@ -23,6 +23,7 @@ from collector.errors import CommitError, ConfigError, SourceTimeoutError, Spool
 from collector.model import Answer, Identity, Reading, Series
 from collector.settings import Size
 from collector.spool.recorder import Recorder
+from collector.spool.source_states import Scope
 from collector.spool.spool import Spool
 from tests.waiting import wait_for
 
@@ -124,7 +125,7 @@ class Stage:
         limits: Limits | None = None,
     ) -> None:
         self.clock, self.delivery = FakeClock(), FakeDelivery()
-        self.recorder = Recorder(spool, {"broker-1": None}, window_us, {}, "hash")
+        self.recorder = Recorder(spool, Scope({"broker-1": None}, {}, "hash"), window_us)
         self.spool, self.stop = spool, threading.Event()
         self.sources = [FakeSource() for _ in range(families)]
         tasks = [
@@ -346,7 +347,9 @@ def test_reload_that_cannot_be_kept_is_refused(
 
     with Stage(spool) as stage:
         stage.await_asked(1)
-        plan = Plan([stage.tasks[0]._replace(interval_us=2 * S)], {}, "hash", {"broker-1": None})
+        plan = Plan(
+            [stage.tasks[0]._replace(interval_us=2 * S)], Scope({"broker-1": None}, {}, "hash")
+        )
         with monkeypatch.context() as patch:
             patch.setattr(stage.recorder, "reconfigure", full)
             stage.reload.next = plan

@@ -17,11 +17,11 @@ from deltalake import DeltaTable
 
 from collector import catalogue
 from collector.agent.scrape_attempt import Scraper
-from collector.clock import SystemClock
 from collector.delivery.delivery import Delivery
-from collector.model import Series
+from collector.model import Series, SystemClock
 from collector.sources.java import jvm
 from collector.spool.recorder import Recorder
+from collector.spool.source_states import Scope
 from collector.spool.spool import Spool
 from demo.agents import agent_config, script
 from demo.clients import fill
@@ -197,7 +197,7 @@ def _zeros_reach_the_lake(cluster: Cluster, folder: Path) -> None:
     source.close()
     assert scrape.answer is not None, scrape.error
     with Spool(folder / "spool.db", 1 << 26) as spool:
-        recorder = Recorder(spool, {"broker-1": None}, 300_000_000, {}, "hash")
+        recorder = Recorder(spool, Scope({"broker-1": None}, {}, "hash"), 300_000_000)
         recorder.record(scrape)
         recorder.flush(scrape.answered_us + 5_000_000)
         delivery = Delivery(str(lake), dict, spool)

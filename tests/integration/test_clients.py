@@ -16,10 +16,9 @@ from deltalake import DeltaTable
 
 from collector import catalogue
 from collector.agent.scrape_attempt import Scraper
-from collector.clock import SystemClock
 from collector.delivery.delivery import Delivery
 from collector.errors import IdentityError, SourceError, SourceTimeoutError
-from collector.model import Series
+from collector.model import Series, SystemClock
 from collector.settings import Duration
 from collector.sources.base.identity import Expected
 from collector.sources.java import jvm
@@ -28,6 +27,7 @@ from collector.sources.jmx.rmi_source import JmxSource
 from collector.sources.librdkafka import Statistics, StatisticsSource
 from collector.sources.transports import Attach, Jmx
 from collector.spool.recorder import Recorder
+from collector.spool.source_states import Scope
 from collector.spool.spool import Spool
 from demo.clients import send
 from demo.cluster import Cluster
@@ -287,7 +287,7 @@ def _record(source: Source, family: Family, lake: Path, file: Path) -> int:
     scrape = Scraper(source, SystemClock()).attempt(family, 10_000_000)
     assert scrape.answer is not None, scrape.error
     with Spool(file, 1 << 26) as spool:
-        recorder = Recorder(spool, {"broker-1": None}, 300_000_000, {}, "hash")
+        recorder = Recorder(spool, Scope({"broker-1": None}, {}, "hash"), 300_000_000)
         recorder.record(scrape)
         recorder.flush(scrape.answered_us + 5_000_000)
         delivery = Delivery(str(lake), dict, spool)

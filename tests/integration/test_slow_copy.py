@@ -13,8 +13,7 @@ from confluent_kafka import Producer
 
 from collector import catalogue
 from collector.agent.scrape_attempt import Scraper
-from collector.clock import SystemClock
-from collector.model import Series
+from collector.model import Series, SystemClock
 from collector.sources.java import jvm
 from demo.clients import fill
 from demo.cluster import Cluster

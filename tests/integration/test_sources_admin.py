@@ -10,9 +10,8 @@ from confluent_kafka import Consumer, Producer
 
 from collector import catalogue
 from collector.agent.scrape_attempt import Scraper
-from collector.clock import SystemClock
 from collector.errors import IdentityError, SourceRefusedError, SourceTimeoutError
-from collector.model import Commit, Notice, Partition, Series
+from collector.model import Commit, Notice, Partition, Series, SystemClock
 from collector.sources.admin.admin_connection import AdminConnection, connect, java_admin
 from collector.sources.admin.client import KafkaAdmin
 from collector.sources.admin.group_answers import of_groups

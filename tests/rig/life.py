@@ -24,6 +24,7 @@ from collector.agent.scrape_attempt import Scraper
 from collector.delivery.delivery import Delivery
 from collector.errors import JmxlakeError, LakeError
 from collector.model import Event, Series
+from collector.spool.source_states import Scope
 from collector.spool.spool import Spool
 from collector.telemetry import logs, memory
 from tests.rig import fake_beans
@@ -35,7 +36,8 @@ from tests.rig.witness import Began, Ended, Witness, WitnessedRecorder
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from collector.clock import Clock
+    from collector.model import Clock
+
 
 WINDOW_US: Final = 1_000_000
 _BEAT_US: Final = 50_000
@@ -123,7 +125,7 @@ class _Parts:
         self.witness = Witness(plan.witness)
         self.spool = things.enter_context(Spool(plan.spool, plan.spool_bytes, clock))
         self.recorder = WitnessedRecorder(
-            self.spool, {plan.source: None}, plan.window_us, fake_beans.DELAYS, "fake"
+            self.spool, Scope({plan.source: None}, fake_beans.DELAYS, "fake"), plan.window_us
         )
         self.recorder.witness = self.witness
         told = {name: self.recorder.recorded_until_us(name) for name in fake_beans.FAMILIES}

@@ -18,6 +18,7 @@ from collector.agent.scrape_attempt import Scraper, skipped
 from collector.delivery.delivery import Delivery
 from collector.model import Event, Series
 from collector.spool.recorder import Recorder
+from collector.spool.source_states import Scope
 from collector.spool.spool import Spool
 from lakehouse import tables
 from lakehouse.tables import MAX_GAP_INTERVALS
@@ -135,7 +136,9 @@ class _Agent:
         clock.now_us = span[0]
         spool = things.enter_context(Spool(path, _SPOOL_BYTES, clock))
         recorder = Recorder(
-            spool, {f"broker-{self._broker}": None}, WINDOW_US, self._delays, self._catalogue.hash
+            spool,
+            Scope({f"broker-{self._broker}": None}, self._delays, self._catalogue.hash),
+            WINDOW_US,
         )
         delivery = Delivery(str(self._lake), dict, spool, recorder)
         recorder.begin(span[0])

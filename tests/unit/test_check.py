@@ -19,7 +19,7 @@ from deltalake import write_deltalake
 from msgspec import structs
 
 from collector.cli import check
-from collector.cli.findings import Finding
+from collector.cli.check import Finding
 from collector.config.loader import load
 from collector.delivery import bronze_table
 from collector.delivery.delivery import Delivery

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collector.clock import StepDetector
+from collector.agent.schedule import StepDetector
 
 S = 1_000_000
 

@@ -12,8 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from collector.catalogue import load
-from collector.cli.main import main
-from collector.cli.metrics import _row, _stacked
+from collector.cli.main import _row, _stacked, main
 from collector.telemetry import memory
 from collector.telemetry.agent_stats import AgentStats, Measured
 from lakehouse.cli.main import main as lakehouse_main

@@ -24,8 +24,8 @@ from collector import catalogue
 from collector.delivery import arrow, bronze_table
 from collector.delivery.bronze_table import BronzeTable
 from collector.delivery.delivery import Delivery
-from collector.encoding.attempts import AttemptSpan
 from collector.encoding.bronze_rows import (
+    AttemptSpan,
     Batch,
     Origin,
     Run,

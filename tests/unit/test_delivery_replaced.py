@@ -18,6 +18,7 @@ from collector.delivery.delivery import Delivery
 from collector.errors import JmxlakeError, LakeReplacedError
 from collector.model import Answer, Identity, Reading, Scrape, Series
 from collector.spool.recorder import Recorder
+from collector.spool.source_states import Scope
 from collector.spool.spool import Spool
 from lakehouse import tables
 
@@ -42,7 +43,7 @@ class Agent:
 
     def start(self) -> None:
         self.spool = Spool(self.spool_path, 1 << 20)
-        self._recorder = Recorder(self.spool, {self.name: "c"}, 10 * S, {}, "hash")
+        self._recorder = Recorder(self.spool, Scope({self.name: "c"}, {}, "hash"), 10 * S)
         self.delivery = Delivery(
             str(self.lake), dict, self.spool, self._recorder, catalogue=catalogue.load
         )

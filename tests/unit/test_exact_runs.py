@@ -15,8 +15,9 @@ from collector.encoding.bronze_rows import SealedRows
 from collector.encoding.encoder import Encoder
 from collector.encoding.family import HOLD_US
 from collector.model import Answer, Identity, Moment, Notice, Reading, Scrape, Series, expand
-from collector.spool import journal
+from collector.spool import source_states
 from collector.spool.recorder import Recorder
+from collector.spool.source_states import Scope
 from collector.spool.spool import Spool
 from lakehouse import tables
 
@@ -134,7 +135,7 @@ def test_exact_runs_equal_history_after_any_fault(plan: list[Step]) -> None:
 
     def record(scrape: Scrape) -> None:
         assert encoder.accepts(scrape)
-        entries.append(journal.encode(scrape, encoder))
+        entries.append(source_states.entry_of(scrape, encoder))
         encoder.record(scrape)
 
     for step in plan:
@@ -142,7 +143,7 @@ def test_exact_runs_equal_history_after_any_fault(plan: list[Step]) -> None:
         history.append((at_us, step.values))
         record(told(at_us, step.values, own_us))
         if step.then == "kill":
-            encoders, unreadable = journal.replay(state, entries, WINDOW)
+            encoders, unreadable = source_states.replay(state, entries, WINDOW)
             assert unreadable is None
             encoder = encoders[""]
             continue
@@ -290,11 +291,13 @@ def test_journal_entry_has_only_changes() -> None:
     encoder = Encoder(WINDOW)
     many: Values = {Series(METRIC, "t", number): 0.0 for number in range(2_000)}
     first = told(T0, many)
-    whole = len(journal.encode(first, encoder))
+    whole = len(source_states.entry_of(first, encoder))
     encoder.record(first)
-    entry = journal.encode(told(T0 + S, {**many, P[0]: 1.0}), encoder)
+    entry = source_states.entry_of(told(T0 + S, {**many, P[0]: 1.0}), encoder)
     assert len(entry) < whole / 100
-    decoded = journal.scrape_of(msgspec.msgpack.decode(entry, type=journal.Entry), encoder)
+    decoded = source_states.scrape_of(
+        msgspec.msgpack.decode(entry, type=source_states.Entry), encoder
+    )
     assert decoded.answer is not None
     assert decoded.answer.readings == (reading({**many, P[0]: 1.0}),)
 
@@ -325,7 +328,7 @@ def test_agent_down_for_hours_records_missed_history(tmp_path: Path, stopped: st
     away = 5 * 3600 * S
 
     def recorder(spool: Spool) -> Recorder:
-        return Recorder(spool, {"broker-1": "cluster"}, WINDOW, {}, "hash")
+        return Recorder(spool, Scope({"broker-1": "cluster"}, {}, "hash"), WINDOW)
 
     with Spool(tmp_path / "spool.db", 1 << 30) as spool:
         before = recorder(spool)

@@ -10,7 +10,6 @@ import pytest
 
 from collector import catalogue
 from collector.agent.scrape_attempt import Scraper
-from collector.clock import SystemClock
 from collector.config import loader
 from collector.errors import ConfigError, SourceDataError
 from collector.model import (
@@ -23,6 +22,7 @@ from collector.model import (
     Partition,
     Reading,
     Series,
+    SystemClock,
 )
 from collector.sources.base.hidden_names import HiddenNames, NameRule, Names
 from lakehouse.tables import OTHER

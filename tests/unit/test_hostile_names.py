@@ -13,11 +13,19 @@ from deltalake import DeltaTable
 from collector import catalogue
 from collector.agent.scrape_attempt import Scraper
 from collector.catalogue import Metric
-from collector.clock import SystemClock
 from collector.delivery.delivery import Delivery
 from collector.encoding.encoder import Encoder
 from collector.errors import IdentityError, SourceError
-from collector.model import Answer, Commit, Identity, Partition, Reading, Scrape, Series
+from collector.model import (
+    Answer,
+    Commit,
+    Identity,
+    Partition,
+    Reading,
+    Scrape,
+    Series,
+    SystemClock,
+)
 from collector.sources.admin.client import QuotaEntity
 from collector.sources.admin.offsets import commits_in
 from collector.sources.admin.readings import quota_limits
@@ -25,8 +33,9 @@ from collector.sources.admin.watched_groups import GroupRules
 from collector.sources.base.beans import keys_of, series_of
 from collector.sources.base.identity import Expected
 from collector.sources.base.lake_limits import capped, lake_name
-from collector.spool import journal
+from collector.spool import source_states
 from collector.spool.recorder import Recorder
+from collector.spool.source_states import Scope
 from collector.spool.spool import Spool
 from lakehouse.tables import OTHER
 from tests.odd_names import HELD, REFUSED
@@ -169,7 +178,7 @@ def test_an_error_that_quotes_such_a_name_is_one_line_that_can_be_kept() -> None
     family = catalogue.load().family("quotas")
     scrape = Scraper(FakeGarbler(), SystemClock()).attempt(family, 10 * S)  # type: ignore[arg-type]
     assert scrape.error == "bean half\\ud83d is no number"
-    assert journal.encode(scrape, Encoder(300 * S))
+    assert source_states.entry_of(scrape, Encoder(300 * S))
 
 
 class FakeOddBroker:
@@ -198,7 +207,7 @@ def test_names_come_back_from_delta_bit_for_bit_or_are_counted(tmp_path: Path) -
     with Spool(tmp_path / "spool.db", 1 << 26) as spool:
         for second in (0, 10, 20):
             # A recorder each time: what is on disk must give all names back.
-            recorder = Recorder(spool, {"broker-1": None}, 300 * S, {}, "hash")
+            recorder = Recorder(spool, Scope({"broker-1": None}, {}, "hash"), 300 * S)
             recorder.record(broker.scrape(NOON + second * S))
         recorder.flush(NOON + 25 * S)
         delivery = Delivery(str(lake), dict, spool)

@@ -20,6 +20,7 @@ from collector.encoding.encoder import Encoder
 from collector.encoding.expired_offsets import HIGH, LOW, Loss, NonConsumed
 from collector.model import Answer, Commit, Identity, Offsets, Partition, Scrape, Series
 from collector.spool.recorder import Recorder
+from collector.spool.source_states import Scope
 from collector.spool.spool import Spool
 from lakehouse import tables
 from lakehouse.core import lake as lakes
@@ -252,7 +253,7 @@ def test_report_over_answers_in_part_is_bounded(tmp_path: Path, late: list[Step]
     shipped = catalogue.load()
     played = [*whole(*[300] * 60), *late, *whole(*[3219] * 120)]
     with Spool(tmp_path / "spool.db", 1 << 20) as spool:
-        recorder = Recorder(spool, {"broker-1": "c"}, 300 * S, {}, shipped.hash)
+        recorder = Recorder(spool, Scope({"broker-1": "c"}, {}, shipped.hash), 300 * S)
         for number, step in enumerate(played):
             recorder.record(scrape(number, step))
             recorder.seal(scrape(number, step).answered_us)

@@ -11,8 +11,9 @@ import pytest
 from collector.encoding.encoder import Encoder
 from collector.errors import SpoolError
 from collector.model import Answer, Event, Identity, Reading, Scrape, Series
-from collector.spool import journal
+from collector.spool import source_states
 from collector.spool.recorder import Recorder
+from collector.spool.source_states import Scope
 from collector.spool.spool import Spool
 from lakehouse import tables
 
@@ -34,7 +35,7 @@ def spool(tmp_path: Path) -> Iterator[Spool]:
 
 
 def recorder(spool: Spool, sources: Mapping[str, str | None] = BOTH) -> Recorder:
-    return Recorder(spool, sources, WINDOW, {}, "hash")
+    return Recorder(spool, Scope(sources, {}, "hash"), WINDOW)
 
 
 def scrape(source: str, second: int, value: float = 0.0) -> Scrape:
@@ -123,11 +124,11 @@ def test_removed_source_ends_at_last_scrape_and_can_return(
     record = recorder(spool)
     for second in (0, 10, 20):
         record.record(scrape("broker-1", second), scrape("broker-2", second, 2.0))
-    record.reconfigure({}, "hash", {"broker-1": None}, START._replace(at=T0 + 25 * S))
+    record.reconfigure(Scope({"broker-1": None}, {}, "hash"), START._replace(at=T0 + 25 * S))
     gone = ("broker-2", "ok", 0, 20)
     assert coverage(spool) == [gone], "and it is not zero, nor good, afterwards"
     record.record(scrape("broker-2", 30), scrape("broker-1", 30))  # it was under way
-    record.reconfigure({}, "hash", BOTH, START._replace(at=T0 + 45 * S))
+    record.reconfigure(Scope(BOTH, {}, "hash"), START._replace(at=T0 + 45 * S))
     for second in (40, 50):
         record.record(scrape("broker-1", second), scrape("broker-2", second + 5, 3.0))
     record.flush(T0 + 58 * S)
@@ -165,7 +166,7 @@ def test_unwritable_change_of_sources_has_no_effect(
     with monkeypatch.context() as patch:
         patch.setattr(spool, "seal", full)
         with pytest.raises(SpoolError):
-            record.reconfigure({}, "other", {"broker-1": None}, start)
+            record.reconfigure(Scope({"broker-1": None}, {}, "other"), start)
     assert record.catalogue == "hash"
     record.record(scrape("broker-2", 10), scrape("broker-2", 20))
     record.flush(T0 + 25 * S)
@@ -179,7 +180,7 @@ def test_agent_event_is_written_for_each_source(
     record.begin(T0)
     record.note(START)
     assert not record.seal(T0 + 200 * S)
-    record.reconfigure({}, "hash", BOTH, START._replace(at=T0 + 5 * S))
+    record.reconfigure(Scope(BOTH, {}, "hash"), START._replace(at=T0 + 5 * S))
     record.step_clock(T0 + 10 * S, T0 + 100 * S)
     record.flush(T0 + 110 * S)
     events = told(spool, tables.EVENTS, "source", "kind", "at")
@@ -208,7 +209,7 @@ def test_spool_of_version_with_one_source_continues(tmp_path: Path) -> None:
         for second in (0, 10):
             encoder.record(scrape("", second, 7.0))
         spool.seal([], msgspec.msgpack.encode(encoder))
-        spool.append([journal.encode(scrape("", 20, 7.0), encoder)])
+        spool.append([source_states.entry_of(scrape("", 20, 7.0), encoder)])
     with Spool(tmp_path / "spool.db", 1 << 20) as spool:
         record = recorder(spool)
         assert record.found == []

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from collector.agent.agent import Agent
 from collector.spool.recorder import Recorder
+from collector.spool.source_states import Scope
 from collector.spool.spool import Spool
 from collector.telemetry import memory
 
@@ -74,7 +75,7 @@ def test_garbage_is_collected_once_a_minute(
     collected, clock = list[int](), _SetClock()
     monkeypatch.setattr(gc, "collect", lambda: collected.append(clock.now_us // _S))
     with Spool(tmp_path / "spool.db", _MIB) as spool:
-        recorder = Recorder(spool, {"broker-1": None}, 300 * _S, {}, "hash")
+        recorder = Recorder(spool, Scope({"broker-1": None}, {}, "hash"), 300 * _S)
         agent = Agent([], recorder, lambda: 0, 30 * _S, clock)
         for second in range(0, 200, 2):  # as the main loop
             clock.now_us = second * _S

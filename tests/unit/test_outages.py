@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from collector.agent.outages import OutageLog
-from collector.agent.plan import Task
 from collector.catalogue import load
 from collector.model import Answer, Identity, Scrape
+from collector.telemetry.logs import OutageLog
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,28 +37,27 @@ class Stage:
     def __init__(self, source: str = "broker-1") -> None:
         self.clock = FakeClock()
         self.log = OutageLog(self.clock)
-        catalogue = load()
-        found = [
-            Task(catalogue.family(name), 10 * S, None, via, source)  # type: ignore[arg-type]
-            for name, via in (
+        self.source, catalogue = source, load()
+        self.families = {
+            (source, name): (catalogue.family(name).via, connection)
+            for name, connection in (
                 ("min_isr", "jmx"), ("quotas", "jmx"), ("log", "log"), ("leaders", "admin"),
                 ("offsets", "admin"),
             )
-        ]  # fmt: skip
-        self.tasks = {task.family.name: task for task in found}
-        self.log.expect({task.read: task for task in found})
+        }  # fmt: skip
+        self.log.expect(self.families)
 
     def fail(self, *names: str, error: str = REFUSED, identified: bool = False) -> None:
         identity = Identity("c", "1", "4.4.0", 1) if identified else None
         for name in names:
             scrape = Scrape(name, 0, 0, 1, 10 * S, "refused", identity, error=error)
-            self.log.scraped(self.tasks[name], scrape)
+            self.log.scraped(replace(scrape, source=self.source))
 
     def respond(self, *names: str) -> None:
         identity = Identity("c", "1", "4.4.0", 1)
         for name in names:
             scrape = Scrape(name, 0, 0, 1, 10 * S, "ok", identity, Answer((), 0))
-            self.log.scraped(self.tasks[name], scrape)
+            self.log.scraped(replace(scrape, source=self.source))
 
 
 @pytest.fixture
@@ -179,7 +178,7 @@ def test_removed_family_does_not_keep_an_outage_open(
 ) -> None:
     stage.fail("offsets", error="permission denied", identified=True)
     stage.fail("min_isr")
-    kept = {task.read: task for name, task in stage.tasks.items() if name != "offsets"}
+    kept = {read: via for read, via in stage.families.items() if read[1] != "offsets"}
     stage.log.expect(kept)
     stage.respond("min_isr")
     stage.fail("offsets", error="permission denied")
@@ -188,7 +187,7 @@ def test_removed_family_does_not_keep_an_outage_open(
 
 def test_outages_of_two_sources_are_separate(logged: list[dict[str, Any]]) -> None:
     one, other = Stage("broker-1"), Stage("broker-2")
-    one.log.expect({task.read: task for each in (one, other) for task in each.tasks.values()})
+    one.log.expect(one.families | other.families)
     other.log = one.log
     one.fail("min_isr")
     other.fail("min_isr")

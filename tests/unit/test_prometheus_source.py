@@ -11,9 +11,8 @@ import pytest
 
 from collector import catalogue
 from collector.agent.scrape_attempt import Scraper
-from collector.clock import SystemClock
 from collector.errors import ConfigError, IdentityError, SourceError, SourceTimeoutError
-from collector.model import Answer, Series
+from collector.model import Answer, Series, SystemClock
 from collector.settings import Duration
 from collector.sources.base.identity import Expected
 from collector.sources.prometheus.exporter import PrometheusSource

@@ -30,8 +30,9 @@ from collector.model import (
     Scrape,
     Series,
 )
-from collector.spool import journal
+from collector.spool import source_states
 from collector.spool.recorder import Recorder
+from collector.spool.source_states import Scope
 from collector.spool.spool import Spool
 from lakehouse import tables
 from lakehouse.tables.agent_names import LOST_IN_PARTITION
@@ -53,7 +54,7 @@ def spool(tmp_path: Path) -> Iterator[Spool]:
 
 
 def recorder(spool: Spool) -> Recorder:
-    return Recorder(spool, {"broker-1": None}, WINDOW, {}, "hash")
+    return Recorder(spool, Scope({"broker-1": None}, {}, "hash"), WINDOW)
 
 
 def scrape(second: int, value: float = 0.0, family: str = "f") -> Scrape:
@@ -310,8 +311,8 @@ def test_scrape_without_response_has_journal_entry(spool: Spool) -> None:
     failed = Scrape("f", at, at, at + 4 * S, 10 * S, "timeout", error=why, source="broker-1")
     record.record(failed)
     _, (entry,) = spool.recover()
-    decoded = msgspec.msgpack.decode(entry, type=journal.Entry)
-    assert journal.scrape_of(decoded, Encoder(WINDOW)) == failed
+    decoded = msgspec.msgpack.decode(entry, type=source_states.Entry)
+    assert source_states.scrape_of(decoded, Encoder(WINDOW)) == failed
 
 
 def test_lost_offsets_total_survives_restart(tmp_path: Path) -> None:

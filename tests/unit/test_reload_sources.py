@@ -44,7 +44,7 @@ def test_unchanged_sources_keep_connections(tmp_path: Path) -> None:
     stage = Stage(tmp_path / "agent.yaml", source(1), source(2), source(3))
     stage.configure(source(1), source(3, port=8779), source(4), source(5, role="controller"))
     made = stage.reload.plan()
-    assert made.sources == dict.fromkeys(("broker-1", "broker-3", "broker-4", "controller-5"))
+    assert made.scope.sources == dict.fromkeys(("broker-1", "broker-3", "broker-4", "controller-5"))
     after = {task.read: task for task in made.tasks}
     read = ("broker-1", "min_isr")
     assert after[read].scraper is stage.before[read].scraper
@@ -103,7 +103,7 @@ def test_discovered_sources_are_new_plan_until_adopted(
     assert reload.found() is not None, "it is not in force yet"
     made()
     reload.adopted()
-    assert plan_.sources == dict.fromkeys(("broker-1", "broker-7"))
+    assert plan_.scope.sources == dict.fromkeys(("broker-1", "broker-7"))
     after = {task.read: task for task in plan_.tasks}
     assert after["broker-1", "min_isr"] == stage.before["broker-1", "min_isr"]
     reload.look()

@@ -12,6 +12,7 @@ from hypothesis import given, settings, strategies as st
 
 from collector.model import Answer, Event, Identity, Reading, Scrape, Series
 from collector.spool.recorder import Recorder
+from collector.spool.source_states import Scope
 from collector.spool.spool import Spool
 from lakehouse import tables
 
@@ -85,7 +86,7 @@ class Session(NamedTuple):
 def live(path: Path, lake: FakeLake, session: Session, now_us: int) -> int:
     """An agent from its start to its end; the instant of that."""
     with Spool(path, 1 << 30) as spool:
-        recorder = Recorder(spool, {"broker-1": None}, WINDOW, {}, "hash")
+        recorder = Recorder(spool, Scope({"broker-1": None}, {}, "hash"), WINDOW)
         recorder.begin(now_us)
         recorder.note(Event(now_us, "agent_start", Series("")))
         told_us = recorder.recorded_until_us("log") or now_us

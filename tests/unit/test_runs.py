@@ -15,7 +15,7 @@ from collector.encoding.bronze_rows import SealedRows
 from collector.encoding.encoder import Encoder
 from collector.model import Answer, Identity, Reading, Scrape, Series
 from collector.sources.base.error_mapping import NOTHING_LISTENS
-from collector.spool import journal
+from collector.spool import source_states
 from lakehouse.report.figures import floor_us
 from lakehouse.tables import FLAG_GAP, FLAG_INCREASE
 
@@ -200,9 +200,9 @@ def test_replayed_journal_gives_same_runs(plan: list[Attempt], killed_after: int
     whole, state = Encoder(WINDOW), msgspec.msgpack.encode(Encoder(WINDOW))
     entries = []
     for scrape in scrapes[:killed_after]:
-        entries.append(journal.encode(scrape, whole))
+        entries.append(source_states.entry_of(scrape, whole))
         whole.record(scrape)
-    encoders, unreadable = journal.replay(state, entries, WINDOW)
+    encoders, unreadable = source_states.replay(state, entries, WINDOW)
     assert unreadable is None
     revived = encoders[""]
     for scrape in scrapes[killed_after:]:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from collector import catalogue
 from collector.agent.scrape_attempt import Scraper
-from collector.clock import SystemClock
-from collector.model import Answer, Identity, Moment, Reading, Series
+from collector.model import Answer, Identity, Moment, Reading, Series, SystemClock
 from lakehouse.tables import FLAG_DISTRIBUTION, FLAG_KNOWN_WRONG
 
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ import pytest
 from collector import catalogue
 from collector.agent.scrape_attempt import Scraper
 from collector.cli.scrape import attempt
-from collector.clock import SystemClock
-from collector.model import Answer, Identity
+from collector.model import Answer, Identity, SystemClock
 from collector.settings import Duration
 from collector.sources.base.beans import all_asked, keys_of
 from collector.sources.base.identity import Expected

@@ -20,6 +20,7 @@ from collector.errors import SpoolError
 from collector.model import Answer, Identity, Reading, Scrape, Series
 from collector.spool import spool as spools
 from collector.spool.recorder import Recorder
+from collector.spool.source_states import Scope
 from collector.spool.spool import Spool
 from lakehouse import tables
 
@@ -49,7 +50,7 @@ def run_of(members: str) -> tuple[object, ...]:
 
 
 def recorder(spool: Spool) -> Recorder:
-    return Recorder(spool, {"broker-1": None}, WINDOW, {}, "hash")
+    return Recorder(spool, Scope({"broker-1": None}, {}, "hash"), WINDOW)
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ from collector.delivery.delivery import commit_group
 from collector.errors import SpoolError
 from collector.model import Answer, Identity, Reading, Scrape, Series
 from collector.spool.recorder import Recorder
+from collector.spool.source_states import Scope
 from collector.spool.spool import Spool
 from lakehouse import tables
 
@@ -39,7 +40,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def recorder(spool: Spool) -> Recorder:
-    return Recorder(spool, {"broker-1": None}, 60 * S, {}, "hash")
+    return Recorder(spool, Scope({"broker-1": None}, {}, "hash"), 60 * S)
 
 
 def rows(spool: Spool, table: tables.Table) -> list[tuple[Any, ...]]:

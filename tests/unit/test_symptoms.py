@@ -10,9 +10,10 @@ from rich.console import Console
 
 from collector.agent.plan import Task
 from collector.catalogue import load
-from collector.cli.format import amount, ranges, setting, span
+from collector.cli.command import amount, span
+from collector.cli.scrape import _setting
 from collector.cli.symptoms import KINDS, Board, kinds_of
-from collector.cli.top_view import view
+from collector.cli.top import _ranges, view
 from collector.model import Answer, Commit, Identity, Offsets, Partition, Reading, Scrape, Series
 from lakehouse.tables.error_text import printable
 
@@ -327,7 +328,7 @@ def test_amounts_have_units(value: float | None, unit: str, text: str) -> None:
     ],
 )
 def test_settings_are_readable(metric: str, value: float, unit: str, text: str) -> None:
-    assert setting(metric, value, unit) == text
+    assert _setting(metric, value, unit) == text
 
 
 @pytest.mark.parametrize(
@@ -339,7 +340,7 @@ def test_spans_have_two_units(seconds: float, text: str) -> None:
 
 
 def test_ranges_and_printable_names() -> None:
-    assert ranges([0, 1, 2, 7, 9, 10]) == "0-2, 7, 9-10"
+    assert _ranges([0, 1, 2, 7, 9, 10]) == "0-2, 7, 9-10"
     assert printable("Grüße 日本") == "Grüße 日本"
 
 

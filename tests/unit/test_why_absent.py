@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from collector.catalogue import KnownWrong, Metric, load
-from collector.cli.findings import Facts, Finding, counts, explain, facts
+from collector.cli.check import Facts, Finding, counts, explain, facts
 from collector.model import Answer, Identity, Reading, Scrape, Series
 
 PLAIN = Metric(name="kafka.broker.x", unit="1", description="", object="a:b=c")

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
 from collector.catalogue import Family
-from collector.clock import Clock, SystemClock
 from collector.errors import SourceError, SourceRefusedError, SourceTimeoutError
-from collector.model import Answer, Identity, Notice, Series
+from collector.model import Answer, Clock, Identity, Notice, Series, SystemClock
 from collector.sources.admin.admin_connection import (
     ONE_TRY,
     AdminConnection,
