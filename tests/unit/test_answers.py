@@ -21,7 +21,7 @@ from lakehouse.core.metrics import families
 from lakehouse.report import evidence
 from lakehouse.report.csv_files import files
 from lakehouse.report.facts.report_record import QUESTIONS, metrics_of, question, with_answers
-from lakehouse.report.figures import group_totals
+from lakehouse.report.facts.sections.consumer_groups import group_totals
 from lakehouse.report.tables import availability, groups_and_risks, requests, storage
 from lakehouse.report.tables.section import details
 from tests import sample_facts

@@ -18,8 +18,7 @@ from lakehouse.report.facts import fields
 from lakehouse.report.facts.by_owner import add_owners
 from lakehouse.report.facts.fields import Bounds, Question, Rows
 from lakehouse.report.facts.report_record import Report
-from lakehouse.report.figures import length
-from lakehouse.report.resources import templates
+from lakehouse.report.figures import length, templates
 from lakehouse.report.tables import table_spec
 from lakehouse.report.tables.section import details, sections
 from lakehouse.report.tables.table_spec import MOST, Cell, Column, Listing, TableSpec

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pytest
 
-from lakehouse.report import resources
+from lakehouse.report import figures
 from lakehouse.report.figures import Name
 from lakehouse.report.summary import texts
 from lakehouse.report.summary.model import Strong, Text
@@ -26,7 +26,7 @@ def leaves(content: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, st
             yield f"{path}{key}", value
 
 
-TEXTS: Final = dict(leaves(resources.declared("summary/words.yaml")))
+TEXTS: Final = dict(leaves(figures.declared("summary/words.yaml")))
 
 
 @pytest.fixture

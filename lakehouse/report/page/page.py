@@ -14,11 +14,10 @@ from markupsafe import Markup
 from lakehouse.core import display, periods
 from lakehouse.core.periods import HOUR_US
 from lakehouse.report.facts.objectives.statement_rows import STATUSES, Status
-from lakehouse.report.figures import Facts
+from lakehouse.report.figures import Facts, asset, templates
 from lakehouse.report.page import svg, week_lanes
 from lakehouse.report.page.svg import Axis, strip
 from lakehouse.report.page.week_lanes import Lane, lanes
-from lakehouse.report.resources import asset, templates
 from lakehouse.report.summary import lines
 from lakehouse.report.summary.model import Event, Objective, Summary, Tile
 from lakehouse.report.summary.summarize import summarize

@@ -17,8 +17,7 @@ from typing import Any, Final
 
 from lakehouse.core import display
 from lakehouse.errors import SendError
-from lakehouse.report.figures import Facts, Name
-from lakehouse.report.resources import templates
+from lakehouse.report.figures import Facts, Name, templates
 from lakehouse.report.send.settings import Mail, trust
 from lakehouse.report.summary import lines
 from lakehouse.report.summary.lines import summary_text

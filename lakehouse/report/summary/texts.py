@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple, TypeVar, cast
 
 from lakehouse.core import display
 from lakehouse.core.periods import Span, instant
-from lakehouse.report import figures, resources
+from lakehouse.report import figures
 from lakehouse.report.figures import Facts, Name, Row, value_at
 from lakehouse.report.summary.model import Strong, Text
 
@@ -52,7 +52,7 @@ def words(path: str) -> str:
     Args:
         path: Its keys, with dots between them.
     """
-    return str(value_at(resources.declared(_FILE), path) or "")
+    return str(value_at(figures.declared(_FILE), path) or "")
 
 
 def text(path: str, /, **values: Value) -> Text:

@@ -9,20 +9,12 @@ from typing import Any, Final
 
 from lakehouse.core import display
 from lakehouse.report import evidence, figures
+from lakehouse.report.evidence import nothing_seen
 from lakehouse.report.facts.events.event_records import IncidentOfEvent
 from lakehouse.report.facts.fields import LABELS, Rows
 from lakehouse.report.facts.sections.coverage import QUESTION, SourceCoverage
 from lakehouse.report.facts.sections.other_metrics import COLUMNS, Metric
-from lakehouse.report.figures import (
-    Facts,
-    Name,
-    Row,
-    length,
-    nothing_seen,
-    rows_at,
-    span_of,
-    value_at,
-)
+from lakehouse.report.figures import Facts, Name, Row, length, rows_at, span_of, value_at
 from lakehouse.report.owners import GIB, MONTH_SECONDS, Account
 from lakehouse.report.summary.events import short_error
 from lakehouse.report.tables.section import Part, plain, section, unanswered
