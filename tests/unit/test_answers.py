@@ -30,7 +30,7 @@ from tests.sample_facts import MINUTE, SECOND, WEEK, Facts, exactly
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from lakehouse.report.summary.model import Summary
+    from lakehouse.report.summary.summarize import Summary
 
 ANSWERED: Final = (
     "availability", "latency", "min-isr", "throttling", "tier-lag", "lost", "lag", "remote-reads",

@@ -15,7 +15,7 @@ from tests import summaries
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from lakehouse.report.summary.model import Summary
+    from lakehouse.report.summary.summarize import Summary
 
 LINK: Final = "https://reports.example.org/kafka/2026-W47.html"
 WEEKS: Final = {

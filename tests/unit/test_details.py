@@ -29,7 +29,7 @@ from tests.unit.test_answers import observed, quiet
 from tests.unit.test_owners import loaded
 
 if TYPE_CHECKING:
-    from lakehouse.report.summary.model import Summary
+    from lakehouse.report.summary.summarize import Summary
     from lakehouse.report.tables.section import Detail
 
 GOLDEN: Final = Path(__file__).parents[1] / "golden" / "report.json"

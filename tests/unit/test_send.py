@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from lakehouse.report.summary.model import Summary
+    from lakehouse.report.summary.summarize import Summary
     from tests.page_reader import Node
 
 MAIL = settings.Mail("mail.example.org", "Reports <r@example.org>", ("a@example.org",))

@@ -12,7 +12,7 @@ import pytest
 from lakehouse.report import figures
 from lakehouse.report.figures import Name
 from lakehouse.report.summary import texts
-from lakehouse.report.summary.model import Strong, Text
+from lakehouse.report.summary.texts import Strong, Text
 
 FOLDER: Final = Path(texts.__file__).parent
 FIELD: Final = re.compile(r"\{\w+(?:!b)?(?::[a-z -]+(?:/[a-z -]+)?)?\}")

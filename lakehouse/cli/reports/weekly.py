@@ -31,8 +31,7 @@ from lakehouse.report.send import chats
 from lakehouse.report.send.chats import post
 from lakehouse.report.send.mail import File, deliver, file_name, letter
 from lakehouse.report.send.settings import Line, Mail, Settings, Webhook, link_of, load, sections
-from lakehouse.report.summary.model import Summary
-from lakehouse.report.summary.summarize import summarize
+from lakehouse.report.summary.summarize import Summary, summarize
 from lakehouse.rollup.dimensions import update_owners
 from lakehouse.rollup.plan import Wanted
 from lakehouse.tables.json_schema import first_line

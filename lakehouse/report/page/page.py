@@ -19,8 +19,10 @@ from lakehouse.report.page import svg, week_lanes
 from lakehouse.report.page.svg import Axis, strip
 from lakehouse.report.page.week_lanes import Lane, lanes
 from lakehouse.report.summary import lines
-from lakehouse.report.summary.model import Event, Objective, Summary, Tile
-from lakehouse.report.summary.summarize import summarize
+from lakehouse.report.summary.events import Event
+from lakehouse.report.summary.objective_rows import Objective
+from lakehouse.report.summary.opening import Tile
+from lakehouse.report.summary.summarize import Summary, summarize
 from lakehouse.report.summary.texts import line
 from lakehouse.report.tables.section import Detail, details
 

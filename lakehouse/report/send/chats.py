@@ -25,7 +25,9 @@ from lakehouse.errors import SendError
 from lakehouse.report.facts.objectives.statement_rows import Status
 from lakehouse.report.send.settings import Webhook, is_loopback, trust
 from lakehouse.report.summary import lines
-from lakehouse.report.summary.model import Strong, Summary, Text, Tile
+from lakehouse.report.summary.opening import Tile
+from lakehouse.report.summary.summarize import Summary
+from lakehouse.report.summary.texts import Strong, Text
 
 HEADER_LIMIT: Final = 150
 FIELD_LIMIT: Final = 2_000

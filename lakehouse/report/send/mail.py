@@ -21,7 +21,7 @@ from lakehouse.report.figures import Facts, Name, templates
 from lakehouse.report.send.settings import Mail, trust
 from lakehouse.report.summary import lines
 from lakehouse.report.summary.lines import summary_text
-from lakehouse.report.summary.model import Summary
+from lakehouse.report.summary.summarize import Summary
 
 MOST_EVENTS: Final = 5
 

@@ -14,7 +14,7 @@ from lakehouse.report import evidence, figures, tables
 from lakehouse.report.evidence import Evidence
 from lakehouse.report.facts.fields import Question
 from lakehouse.report.figures import Facts, Row
-from lakehouse.report.summary.model import Summary
+from lakehouse.report.summary.summarize import Summary
 from lakehouse.report.tables import table_spec
 from lakehouse.report.tables.table_spec import Listing, TableSpec
 
