@@ -25,8 +25,7 @@ from lakehouse.cli.rollup import TIDY, WINDOW, outcome_lines, roll_up
 from lakehouse.errors import ConfigFileError, LakehouseError, SendError
 from lakehouse.report.facts import report_json
 from lakehouse.report.facts.by_owner import of_team
-from lakehouse.report.page import pdf
-from lakehouse.report.page.page import render
+from lakehouse.report.page import page
 from lakehouse.report.send import chats
 from lakehouse.report.send.chats import post
 from lakehouse.report.send.mail import File, deliver, file_name, letter
@@ -134,11 +133,11 @@ def _mail(
 
 def _files(facts: dict[str, Any], mail: Mail) -> list[File]:
     # A missing browser must fail before the HTML report is rendered.
-    browser = pdf.browser() if "pdf" in mail.attach else ""
-    html = render(facts) if {"html", "pdf"} & set(mail.attach) else ""
+    browser = page.browser() if "pdf" in mail.attach else ""
+    html = page.render(facts) if {"html", "pdf"} & set(mail.attach) else ""
     contents: dict[str, Callable[[], tuple[str, bytes]]] = {
         "html": lambda: ("text/html", html.encode()),
-        "pdf": lambda: ("application/pdf", pdf.printed(html, browser)),
+        "pdf": lambda: ("application/pdf", page.printed(html, browser)),
         "json": lambda: ("application/json", report_json.text(facts).encode()),
     }
     return [File(file_name(facts, kind), *contents[kind]()) for kind in mail.attach]
