@@ -7,7 +7,7 @@ import click
 
 from lakehouse.cli.reports.weekly import file_type
 from lakehouse.report.owners import OwnersFile
-from lakehouse.report.send.settings import Settings
+from lakehouse.report.send.delivery import Settings
 from lakehouse.slo import calendar_schema
 from lakehouse.slo.openslo import json_schema as openslo_schema
 from lakehouse.tables import json_schema

@@ -26,10 +26,19 @@ from lakehouse.errors import ConfigFileError, LakehouseError, SendError
 from lakehouse.report.facts import report_json
 from lakehouse.report.facts.by_owner import of_team
 from lakehouse.report.page import page
-from lakehouse.report.send import chats
-from lakehouse.report.send.chats import post
-from lakehouse.report.send.mail import File, deliver, file_name, letter
-from lakehouse.report.send.settings import Line, Mail, Settings, Webhook, link_of, load, sections
+from lakehouse.report.send import messages
+from lakehouse.report.send.delivery import (
+    Line,
+    Mail,
+    Settings,
+    Webhook,
+    deliver,
+    link_of,
+    load,
+    post,
+    sections,
+)
+from lakehouse.report.send.messages import File, file_name, letter
 from lakehouse.report.summary.summarize import Summary, summarize
 from lakehouse.rollup.dimensions import update_owners
 from lakehouse.rollup.plan import Wanted
@@ -43,7 +52,7 @@ LINK: Final = click.option(
     help="URL of the HTML report (https) for a button in messages, with {week} and {cluster} as "
     "placeholders. Default: link of the settings.",
 )  # fmt: skip
-_MESSAGES: Final = {"slack": chats.slack_message, "teams": chats.teams_message}
+_MESSAGES: Final = {"slack": messages.slack_message, "teams": messages.teams_message}
 
 
 @click.command
