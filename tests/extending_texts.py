@@ -292,7 +292,7 @@ def test_missing_dump_is_one_line(tmp_path: Path) -> None:
 _REGISTRY: Final = "collector/sources/registry.py"
 _GOLD: Final = "lakehouse/tables/gold.py"
 _REPORT: Final = "lakehouse/report/facts/report_record.py"
-_REQUESTS: Final = "lakehouse/report/tables/requests.py"
+_REQUESTS: Final = "lakehouse/report/tables/clients.py"
 
 COMMANDS: Final = (
     ("-m", "docs.tools.definitions"),
