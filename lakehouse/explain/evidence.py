@@ -24,7 +24,7 @@ from lakehouse.gold.incidents import Incident
 from lakehouse.report import evidence as decisions
 from lakehouse.report.facts import fields
 from lakehouse.report.facts.gold import CHANGE, Gold
-from lakehouse.report.facts.sections.coverage import ANY_FAMILY
+from lakehouse.report.facts.sections.monitoring import ANY_FAMILY
 from lakehouse.slo.sla_statement import Statement, Times
 from lakehouse.tables.agent_names import role_of
 

@@ -10,7 +10,7 @@ from lakehouse.core.metrics import Watched
 from lakehouse.core.periods import Span, length, overlap, shared, union, without
 from lakehouse.gold.incidents import Incident
 from lakehouse.report.facts.events.event_uses import most_at_once
-from lakehouse.report.facts.sections.coverage import ANY_FAMILY
+from lakehouse.report.facts.sections.monitoring import ANY_FAMILY
 
 
 class Total(NamedTuple):

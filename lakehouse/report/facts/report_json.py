@@ -33,9 +33,8 @@ from lakehouse.report.facts.sections.consumer_groups import (
     group_totals,
 )
 from lakehouse.report.facts.sections.golden_signals import Answers, Error, Latency
-from lakehouse.report.facts.sections.other_metrics import OwnMetrics
-from lakehouse.report.facts.sections.replication_and_risks import Hygiene, Replicas
-from lakehouse.report.facts.sections.storage import StoredTopic
+from lakehouse.report.facts.sections.limits import Hygiene, Replicas, StoredTopic
+from lakehouse.report.facts.sections.monitoring import OwnMetrics
 from lakehouse.report.facts.sections.tier_lag import TierLag
 from lakehouse.report.facts.sections.timelines import Timeline
 from lakehouse.tables.strict_files import UnreadableFileError, parse_json, read_text

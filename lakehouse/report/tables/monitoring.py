@@ -11,8 +11,7 @@ from lakehouse.report import evidence, figures
 from lakehouse.report.evidence import nothing_seen
 from lakehouse.report.facts.events.event_records import IncidentOfEvent
 from lakehouse.report.facts.fields import Rows
-from lakehouse.report.facts.sections.coverage import QUESTION, SourceCoverage
-from lakehouse.report.facts.sections.other_metrics import COLUMNS, Metric
+from lakehouse.report.facts.sections.monitoring import COLUMNS, QUESTION, Metric, SourceCoverage
 from lakehouse.report.figures import Facts, Row, length, rows_at, span_of
 from lakehouse.report.summary.events import short_error
 from lakehouse.report.tables.section import Part, plain, section, unanswered

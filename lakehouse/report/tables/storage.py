@@ -9,9 +9,9 @@ from typing import Any, Final
 from lakehouse.core import display
 from lakehouse.report import figures
 from lakehouse.report.facts.fields import LABELS, Rows
-from lakehouse.report.facts.sections import remote_reads, tier_lag
-from lakehouse.report.facts.sections.remote_reads import ReadingBroker
-from lakehouse.report.facts.sections.storage import QUESTION, StoredTopic
+from lakehouse.report.facts.sections import remote_storage, tier_lag
+from lakehouse.report.facts.sections.limits import CAPACITY_QUESTION, StoredTopic
+from lakehouse.report.facts.sections.remote_storage import ReadingBroker
 from lakehouse.report.facts.sections.tier_lag import (
     HeldTopic,
     LaggingPartition,
@@ -91,7 +91,7 @@ STORED: Final = TableSpec(
 
 
 def _stored(facts: Facts) -> Part:
-    decided = figures_known(facts, QUESTION)
+    decided = figures_known(facts, CAPACITY_QUESTION)
     rows = STORED.bad_rows(STORED.all_rows(facts))
     if not decided.is_answered or not rows:
         return unanswered(decided) if decided.reason else Part("0 topics")
@@ -226,7 +226,7 @@ HELD: Final = TableSpec(
 )
 
 READ: Final = TableSpec(
-    rows=remote_reads.QUESTION.bad[0],
+    rows=remote_storage.QUESTION.bad[0],
     caption="Topics read from remote storage",
     noun="tiered topic",
     columns=(
@@ -270,7 +270,7 @@ TIERED: Final = section(
         more=(WAITING, HELD),
     ),
     counted(
-        remote_reads.QUESTION,
+        remote_storage.QUESTION,
         Claim(
             READ,
             lambda row: size(row.get("bytes")),
