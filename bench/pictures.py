@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from lakehouse.report.page import pdf
+from lakehouse.report.page import page as page_file
 
 FOLDER: Final = Path(__file__).parents[1] / "docs" / "pictures"
 UNTIL: Final = "2026-11-23"
@@ -105,7 +105,7 @@ def _shot(html: str, picture: Picture, folder: Path) -> Path:
     """Return the file of a picture as the browser wrote it."""
     page, target = folder / "shown.html", folder / "shot.png"
     browser = (
-        pdf.browser(), *_FLAGS, f"--user-data-dir={folder}/profile",
+        page_file.browser(), *_FLAGS, f"--user-data-dir={folder}/profile",
         f"--blink-settings=preferredColorScheme={0 if picture.is_dark else 1}",
     )  # fmt: skip
     if picture.css:  # the page's policy admits no other style or script

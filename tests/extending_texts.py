@@ -292,7 +292,7 @@ def test_missing_dump_is_one_line(tmp_path: Path) -> None:
 _REGISTRY: Final = "collector/sources/registry.py"
 _GOLD: Final = "lakehouse/tables/gold.py"
 _REPORT: Final = "lakehouse/report/facts/report_record.py"
-_REQUESTS: Final = "lakehouse/report/tables/requests.py"
+_REQUESTS: Final = "lakehouse/report/tables/clients.py"
 
 COMMANDS: Final = (
     ("-m", "docs.tools.definitions"),
@@ -323,17 +323,17 @@ ADDITIONS: Final = (
             ("lakehouse/report/tables/reported.py", _SECTION),
         ),
         lines=(
-            Line(_REPORT, "    reported as reported_,\n", "    replication_and_risks,\n"),
+            Line(_REPORT, "    reported as reported_,\n", "    monitoring,\n"),
             Line(
                 _REPORT,
                 '    reported: Annotated[reported_.Reported, Means("reports")]\n',
-                '    tiering: Annotated[storage.Tiering, Means("use of remote storage")]\n',
+                '    tiering: Annotated[remote_storage.Tiering, Means("use of remote storage")]\n',
             ),
-            Line(_REPORT, " reported_.QUESTION,", "replication_and_risks.REPLICATION_QUESTION,"),
+            Line(_REPORT, " reported_.QUESTION,", "replication_.REPLICATION_QUESTION,"),
             Line(
                 _REPORT,
                 '    "reported": lambda it: reported_.reported(it.gold),\n',
-                '    "remote_reads": lambda it: remote_reads_.remote_reads(it.gold),\n',
+                '    "remote_reads": lambda it: remote_storage.remote_reads(it.gold),\n',
             ),
         ),
     ),
@@ -351,7 +351,7 @@ ADDITIONS: Final = (
         "figure", 1,
         lines=(
             Line(
-                "lakehouse/report/facts/sections/remote_reads.py",
+                "lakehouse/report/facts/sections/remote_storage.py",
                 "    slowest_read_ms: Annotated[Known, Means(\n"
                 '        "maximum of the mean duration of a read, milliseconds",\n'
                 '        Max("kafka.broker.remote_log_reader.fetch_time.mean"))]  # fmt: skip\n',

@@ -6,7 +6,7 @@ import json
 from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
-from lakehouse.report.page import pdf
+from lakehouse.report.page import page
 from tests import axe
 from tests.integration.test_page_axe import _ASK, RULES
 from tests.integration.test_page_browser import POLICY, Browser, read_title
@@ -28,7 +28,7 @@ def browser(folder: Path) -> Browser:
     Raises:
         pdf.PrintError: There is none.
     """
-    return Browser(pdf.browser(), folder)
+    return Browser(page.browser(), folder)
 
 
 def screens_to_details(seen_by: Browser, html: str, size: tuple[int, int]) -> float:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from lakehouse.report.facts.objectives.statement_rows import with_budgets
-from lakehouse.report.figures import group_totals
+from lakehouse.report.facts.sections.consumer_groups import group_totals
 
 SECOND = 1_000_000
 MINUTE = 60 * SECOND

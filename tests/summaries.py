@@ -5,21 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from lakehouse.report.figures import name
-from lakehouse.report.summary.model import (
-    Event,
-    Headline,
-    Objective,
-    Strong,
-    Summary,
-    Tile,
-    Week,
-)
+from lakehouse.report.summary.events import Event
+from lakehouse.report.summary.objective_rows import Objective, Week
+from lakehouse.report.summary.opening import Headline, Tile
+from lakehouse.report.summary.summarize import Summary
+from lakehouse.report.summary.texts import Strong
 from tests.hostile.values import NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lakehouse.report.summary.model import Change, Status, Text
+    from lakehouse.report.summary.opening import Change
+    from lakehouse.report.summary.summarize import Status
+    from lakehouse.report.summary.texts import Text
 
 HOUR: Final = 3_600_000_000
 WEEK: Final = 168 * HOUR

@@ -23,7 +23,7 @@ from lakehouse.report.csv_files import files
 from lakehouse.report.facts import build, report_json
 from lakehouse.report.facts.by_owner import Facts, add_owners, of_team
 from lakehouse.report.facts.report_record import with_answers
-from lakehouse.report.page import page, pdf
+from lakehouse.report.page import page
 from lakehouse.report.summary import lines
 from lakehouse.report.summary.summarize import summarize
 from lakehouse.report.summary.texts import words
@@ -96,7 +96,7 @@ class ReportOutputs:
             raise click.UsageError("--team requires --owners")
         names = ("html_file", "pdf_file", "json_file", "csv_folder")
         self.places: tuple[Path | None, ...] = tuple(given[name] for name in names)
-        self._browser = "" if given["pdf_file"] is None else pdf.browser()
+        self._browser = "" if given["pdf_file"] is None else page.browser()
         file = given["owners_file"]
         self.owners = None if file is None else owners.load(file)
         self._team: str | None = given["team"]
@@ -126,7 +126,7 @@ class ReportOutputs:
             write_file(html_file, html.encode())
         if pdf_file is not None:
             with phase("PDF"):
-                printed = pdf.printed(html, self._browser)
+                printed = page.printed(html, self._browser)
             write_file(pdf_file, printed)
         if csv_folder is not None:
             for name, content in files(facts):

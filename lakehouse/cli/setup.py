@@ -75,7 +75,7 @@ def schema_text(name: str) -> str:
     # The other commands must work without these modules.
     from lakehouse.cli.weekly import file_type
     from lakehouse.report.owners import OwnersFile
-    from lakehouse.report.send.settings import Settings
+    from lakehouse.report.send.delivery import Settings
     from lakehouse.slo import json_schema as of_slo
     from lakehouse.tables import typed_settings
     from lakehouse.tables.typed_settings import Schema, type_schema

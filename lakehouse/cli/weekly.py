@@ -25,14 +25,21 @@ from lakehouse.cli.slo import StatementOptions, count_line
 from lakehouse.errors import ConfigFileError, LakehouseError, SendError
 from lakehouse.report.facts import report_json
 from lakehouse.report.facts.by_owner import of_team
-from lakehouse.report.page import pdf
-from lakehouse.report.page.page import render
-from lakehouse.report.send import chats
-from lakehouse.report.send.chats import post
-from lakehouse.report.send.mail import File, deliver, file_name, letter
-from lakehouse.report.send.settings import Line, Mail, Settings, Webhook, link_of, load, sections
-from lakehouse.report.summary.model import Summary
-from lakehouse.report.summary.summarize import summarize
+from lakehouse.report.page import page
+from lakehouse.report.send import messages
+from lakehouse.report.send.delivery import (
+    Line,
+    Mail,
+    Settings,
+    Webhook,
+    deliver,
+    link_of,
+    load,
+    post,
+    sections,
+)
+from lakehouse.report.send.messages import File, file_name, letter
+from lakehouse.report.summary.summarize import Summary, summarize
 from lakehouse.rollup.dimensions import update_owners
 from lakehouse.rollup.plan import Wanted
 from lakehouse.tables.strict_files import UnreadableFileError
@@ -44,7 +51,7 @@ LINK: Final = click.option(
     help="URL of the HTML report (https) for a button in messages, with {week} and {cluster} as "
     "placeholders. Default: link of the settings.",
 )  # fmt: skip
-_MESSAGES: Final = {"slack": chats.slack_message, "teams": chats.teams_message}
+_MESSAGES: Final = {"slack": messages.slack_message, "teams": messages.teams_message}
 
 
 @click.command
@@ -134,11 +141,11 @@ def _mail(
 
 def _files(facts: dict[str, Any], mail: Mail) -> list[File]:
     # A missing browser must fail before the HTML report is rendered.
-    browser = pdf.browser() if "pdf" in mail.attach else ""
-    html = render(facts) if {"html", "pdf"} & set(mail.attach) else ""
+    browser = page.browser() if "pdf" in mail.attach else ""
+    html = page.render(facts) if {"html", "pdf"} & set(mail.attach) else ""
     contents: dict[str, Callable[[], tuple[str, bytes]]] = {
         "html": lambda: ("text/html", html.encode()),
-        "pdf": lambda: ("application/pdf", pdf.printed(html, browser)),
+        "pdf": lambda: ("application/pdf", page.printed(html, browser)),
         "json": lambda: ("application/json", report_json.text(facts).encode()),
     }
     return [File(file_name(facts, kind), *contents[kind]()) for kind in mail.attach]

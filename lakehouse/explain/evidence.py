@@ -18,7 +18,7 @@ from lakehouse.engines.relation import is_one_of, text
 from lakehouse.gold.incidents import Incident, joined
 from lakehouse.report.facts.events.event_uses import most_at_once
 from lakehouse.report.facts.gold import CHANGE, Gold
-from lakehouse.report.facts.sections.coverage import ANY_FAMILY
+from lakehouse.report.facts.sections.monitoring import ANY_FAMILY
 from lakehouse.slo.sla_statement import Times
 
 MOST: Final = 50_000

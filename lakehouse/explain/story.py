@@ -20,7 +20,7 @@ from lakehouse.report.facts import fields
 from lakehouse.report.facts.build import head, without_history
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.objectives.statement_rows import budget, observed_percent, or_no_data
-from lakehouse.report.facts.sections.coverage import ANY_FAMILY
+from lakehouse.report.facts.sections.monitoring import ANY_FAMILY
 from lakehouse.report.figures import longest_floor_us
 from lakehouse.report.owners import NO_OWNERS, Owners, shown
 from lakehouse.slo import attainment

@@ -23,9 +23,8 @@ from lakehouse.report.facts.report_record import SECTIONS, Scope, question
 from lakehouse.report.figures import Facts, Row
 from lakehouse.report.owners import Owners
 from lakehouse.report.summary import events as words, lines
-from lakehouse.report.summary.model import Event
-from lakehouse.report.summary.opening import frame_of
-from lakehouse.report.summary.texts import spaced
+from lakehouse.report.summary.events import Event
+from lakehouse.report.summary.texts import frame_of, spaced
 
 KINDS: Final = ("topic", "client", "group", "source")
 """Kinds of gold/subjects that have a story; a quota is part of its clients' stories."""

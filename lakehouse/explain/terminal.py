@@ -17,7 +17,8 @@ from lakehouse.report import figures
 from lakehouse.report.figures import Row, span_of
 from lakehouse.report.summary import texts
 from lakehouse.report.summary.lines import MARKS, STYLES, printed
-from lakehouse.report.summary.opening import elapsed, frame_of, period
+from lakehouse.report.summary.opening import elapsed, period
+from lakehouse.report.summary.texts import frame_of
 from lakehouse.report.tables.table_spec import words
 
 MOST: Final = 20

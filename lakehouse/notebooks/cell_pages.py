@@ -31,7 +31,7 @@ from lakehouse.report.page.page import html, objective_table
 from lakehouse.report.page.svg import Axis, strip
 from lakehouse.report.page.week_lanes import lanes
 from lakehouse.report.summary import lines
-from lakehouse.report.summary.model import Event
+from lakehouse.report.summary.events import Event
 from lakehouse.report.summary.summarize import summarize
 from lakehouse.report.tables.section import Detail, sections
 from lakehouse.report.tables.storage import HELD, ORPHANS, WAITING

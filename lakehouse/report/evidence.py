@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Final, NamedTuple
 
 from lakehouse.core import display
-from lakehouse.core.metrics import families, shipped
+from lakehouse.core.metrics import families, roles_of, shipped
 from lakehouse.core.periods import length, overlap
 from lakehouse.core.subjects import FLOOR_PERCENT, State, is_whole, state_of
-from lakehouse.report import figures, resources
+from lakehouse.report import figures
 from lakehouse.report.facts.fields import Means, Question, Rows
 from lakehouse.report.figures import Facts, Row, span_of
 from lakehouse.tables.agent_names import role_of
@@ -310,13 +310,13 @@ def _without_data(
     metric = question.read
     if metric == "any":
         return None
-    if figures.nothing_seen(facts):
+    if nothing_seen(facts):
         return "not_known", _reason("no_agent", facts)
     attempted = {row.get("family") for row in figures.rows_at(facts, "coverage.sources")}
     read_with = families(metric) & attempted
     if not read_with:
         return "not_collected", _off(facts, question)
-    if figures.nothing_seen(facts, metric):
+    if nothing_seen(facts, metric):
         return "not_known", _unobserved(facts, question, Time())
     return _without_subject(facts, question, min(read_with), known, unknown)
 
@@ -357,11 +357,29 @@ def _is_absent(facts: Facts, metric: str) -> bool:
 
 
 def _off(facts: Facts, question: Question) -> str:
-    if figures.is_out_of_reach(facts, question.read):
+    if is_out_of_reach(facts, question.read):
         return _reason("out_of_reach", facts)
     family = question.family or min(families(question.read))
     name = "disabled_in_admin" if family in _BY_ADMIN else "disabled"
     return _reason(name, facts, family=family)
+
+
+def nothing_seen(facts: Facts, metric: str | None = None) -> bool:
+    """Return True if no family with this metric was read; None: no family at all.
+
+    A family that no agent reads has no row in the coverage, and counts as not read.
+    """
+    if metric is None:
+        return not figures.value_at(facts, "coverage.observed_us")
+    sources, read_with = figures.value_at(facts, "coverage.sources") or (), families(metric)
+    return not any(row.get("observed_us") for row in sources if row.get("family") in read_with)
+
+
+def is_out_of_reach(facts: Facts, metric: str) -> bool:
+    """Return True if it is in MBeans only, and every source is a cluster read through Admin."""
+    sources = [str(row.get("source")) for row in figures.value_at(facts, "coverage.sources") or ()]
+    of_admin = bool(sources) and all(role_of(one) == "cluster" for one in sources)
+    return of_admin and "cluster" not in roles_of(metric)
 
 
 def _unobserved(facts: Facts, question: Question, time: Time) -> str:
@@ -382,4 +400,4 @@ def _unobserved(facts: Facts, question: Question, time: Time) -> str:
 
 def _reason(name: str, facts: Facts, **values: Any) -> str:
     period = "week" if facts.get("week") else "period"
-    return resources.sentence(name, period=period, **values)
+    return figures.sentence(name, period=period, **values)

@@ -1,14 +1,17 @@
-"""Figures with bounds and names from outside as text, and lookups in the facts of a report."""
+"""Figures and names as text, lookups in the facts of a report, and files of this package."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
+from importlib import resources
 from typing import Any, Final
 
+import yaml
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
 from lakehouse.core import display
-from lakehouse.core.metrics import families, roles_of
 from lakehouse.core.periods import Span, micros
 from lakehouse.tables import MAX_GAP_INTERVALS
-from lakehouse.tables.agent_names import role_of
 
 Row = Mapping[str, Any]
 Facts = Mapping[str, Any]
@@ -125,9 +128,6 @@ def around(
     return f"{write(low, 'down')} to {write(high, 'up')}", is_wide
 
 
-_OF_GROUP: Final = ("group", "team", "owner", "tier")
-
-
 def value_at(row: Any, path: str) -> Any:
     """Return the value at a dotted path, such as ``copy.lagging_us``; None without one."""
     for key in path.split("."):
@@ -144,63 +144,6 @@ def rows_at(facts: Row, path: str) -> Iterator[Row]:
         return
     for row in found:
         yield from ({**row, **one} for one in rows_at(row, rest)) if rest else (row,)
-
-
-def group_totals(partitions: Iterable[Row]) -> list[dict[str, Any]]:
-    """Return the offsets that each group lost in all its partitions, most first.
-
-    Args:
-        partitions: Rows of ``lost_before_read.groups``. If a partition lacks an upper bound, its
-            group lacks it. The unknown time of a group is the longest of its partitions.
-    """
-    by_group: dict[Any, list[Row]] = {}
-    for row in partitions:
-        by_group.setdefault(row["group"], []).append(row)
-    totals = [
-        {
-            **{key: row for key, row in rows[0].items() if key in _OF_GROUP},
-            "topics": len({row.get("topic") for row in rows}),
-            "partitions": len(rows),
-            "offsets_low": _sum(
-                [low for row in rows if (low := row.get("offsets_low")) is not None]
-            ),
-            "offsets_high": _sum([row.get("offsets_high") for row in rows]),
-            "unknown_us": _most(row.get("unknown_us") for row in rows),
-        }
-        for rows in by_group.values()
-    ]
-    return sorted(totals, key=_most_lost)
-
-
-def _most_lost(row: Row) -> tuple[float, str]:
-    return -(row["offsets_high"] or row["offsets_low"] or 0), str(row["group"])
-
-
-def _sum(values: Sequence[float | None]) -> float | None:
-    return None if None in values or not values else sum(filter(None, values))
-
-
-def _most(values: Iterable[int | None]) -> int | None:
-    found = list(values)
-    return None if None in found else max(value for value in found if value is not None)
-
-
-def nothing_seen(facts: Facts, metric: str | None = None) -> bool:
-    """Return True if no family with this metric was read; None: no family at all.
-
-    A family that no agent reads has no row in the coverage, and counts as not read.
-    """
-    if metric is None:
-        return not value_at(facts, "coverage.observed_us")
-    sources, read_with = value_at(facts, "coverage.sources") or (), families(metric)
-    return not any(row.get("observed_us") for row in sources if row.get("family") in read_with)
-
-
-def is_out_of_reach(facts: Facts, metric: str) -> bool:
-    """Return True if it is in MBeans only, and every source is a cluster read through Admin."""
-    sources = [str(row.get("source")) for row in value_at(facts, "coverage.sources") or ()]
-    of_admin = bool(sources) and all(role_of(one) == "cluster" for one in sources)
-    return of_admin and "cluster" not in roles_of(metric)
 
 
 def floor_us(interval_us: int, slowest_us: int) -> int:
@@ -220,3 +163,44 @@ def floor_us(interval_us: int, slowest_us: int) -> int:
 def longest_floor_us(read: Iterable[tuple[int | None, int | None]]) -> int | None:
     """Return the longest floor of pairs of interval and slowest response; None: without any."""
     return max((floor_us(us, slowest or 0) for us, slowest in read if us), default=None)
+
+
+# Files of this package.
+
+
+_LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def asset(*path: str) -> str:
+    """Return the text of a file of this package."""
+    return resources.files("lakehouse.report").joinpath(*path).read_text("utf-8")
+
+
+@lru_cache
+def declared(file: str) -> Mapping[str, Any]:
+    """Return the content of a YAML file."""
+    content: Mapping[str, Any] = yaml.load(asset(file), _LOADER)  # noqa: S506  a safe loader, in C
+    return content
+
+
+@lru_cache
+def templates(package: str) -> Environment:
+    """Return the templates of a package, with autoescape."""
+    environment = Environment(
+        loader=PackageLoader(package),
+        autoescape=True,
+        undefined=StrictUndefined,
+    )
+    environment.globals["words"] = display
+    environment.filters["tied"] = display.tied
+    return environment
+
+
+def sentence(name: str, **values: Any) -> str:
+    """Return a sentence of the report.
+
+    Args:
+        name: Its key in page.yaml.
+        values: Values by the names in its braces.
+    """
+    return str(declared("page.yaml")["sentences"][name].format(**values))

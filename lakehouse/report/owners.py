@@ -29,9 +29,10 @@ import msgspec
 from msgspec import Meta
 
 from lakehouse.errors import OwnersError
+from lakehouse.report.evidence import nothing_seen
 from lakehouse.report.facts import fields
 from lakehouse.report.facts.fields import Bounds, Known, Means
-from lakehouse.report.figures import Row, nothing_seen, value_at
+from lakehouse.report.figures import Row, value_at
 from lakehouse.tables import strict_yaml
 from lakehouse.tables.strict_files import UnreadableFileError
 from lakehouse.tables.typed_settings import WrongSettingError, convert, wording

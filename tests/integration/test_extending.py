@@ -78,8 +78,8 @@ def test_the_projects_own_tests_accept_additions(tree: Tree, made: list[Made]) -
 
 
 def test_column_without_its_key_fails_at_import(tree: Tree) -> None:
-    with edited(tree, "lakehouse/report/tables/requests.py", '"quota"', '"quotas"'):
-        ran = tree.run("-c", "from lakehouse.report.tables import requests")
+    with edited(tree, "lakehouse/report/tables/clients.py", '"quota"', '"quotas"'):
+        ran = tree.run("-c", "from lakehouse.report.tables import clients")
     assert "TypeError: Client does not have the key 'quotas'" in ran.stderr
 
 

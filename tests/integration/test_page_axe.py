@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from lakehouse.report.page import pdf
+from lakehouse.report.page import page
 from lakehouse.report.page.page import clusters, clusters_page
 from tests import axe, sample_facts
 from tests.integration.test_page_browser import PAGES, POLICY, Browser, read_title
@@ -44,8 +44,8 @@ def script() -> str:
 @pytest.fixture
 def browser(tmp_path: Path) -> Browser:
     try:
-        return Browser(pdf.browser(), tmp_path)
-    except pdf.PrintError as error:
+        return Browser(page.browser(), tmp_path)
+    except page.PrintError as error:
         pytest.skip(str(error))
 
 

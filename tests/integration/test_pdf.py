@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 from lakehouse.cli.main import main
 from lakehouse.errors import PrintError
-from lakehouse.report.page import pdf
+from lakehouse.report.page import page
 from lakehouse.report.page.page import render
 from lakehouse.report.summary import lines
 from lakehouse.report.summary.summarize import summarize
@@ -31,7 +31,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.reads]
 @pytest.fixture(scope="module")
 def chromium() -> str:
     try:
-        return pdf.browser()
+        return page.browser()
     except PrintError as error:
         pytest.skip(str(error))
 
@@ -57,18 +57,18 @@ def test_the_command_prints_on_a4_from_the_facts_alone(tmp_path: Path):
 
 
 def test_names_of_attackers_print_like_others(chromium: str):
-    assert len(pages(pdf.printed(render(sample_facts.hostile()), chromium))) >= 3
+    assert len(pages(page.printed(render(sample_facts.hostile()), chromium))) >= 3
 
 
 def test_a_fleet_prints_within_the_size_of_a_mail(chromium: str):
     """The questions, and all the sections there may be beside them."""
     facts = sample_facts.fleet()
-    printed = pdf.printed(render(facts), chromium)
+    printed = page.printed(render(facts), chromium)
     assert len(printed) < 3_000_000
     assert len(pages(printed)) < 35
     beside = {"business_hours", "hygiene", "owners", "restated", "trends"}
     assert beside < facts.keys()
-    printed = pdf.printed(render({k: v for k, v in facts.items() if k not in beside}), chromium)
+    printed = page.printed(render({k: v for k, v in facts.items() if k not in beside}), chromium)
     assert len(printed) < 2_500_000
     assert len(pages(printed)) < 25
 
@@ -89,7 +89,7 @@ def words_of(printed: bytes, folder: Path) -> list[str]:
 def test_first_side_is_the_summary(chromium: str, tmp_path: Path, state: str) -> None:
     facts = getattr(summary_facts, state)()
     summary = summarize(facts)
-    first, *others = words_of(pdf.printed(render(facts), chromium), tmp_path)
+    first, *others = words_of(page.printed(render(facts), chromium), tmp_path)
     said = [summary.headline.text, summary.headline.then, *map(lines.plain, summary.lead)]
     for tile in summary.tiles:
         said += [tile.label, tile.value]
@@ -111,7 +111,7 @@ def test_table_headings_repeat_on_each_page(chromium: str, tmp_path: Path):
     if shutil.which("pdftotext") is None:
         pytest.skip("pdftotext is missing; on Debian: apt-get install poppler-utils")
     file = tmp_path / "fleet.pdf"
-    file.write_bytes(pdf.printed(render(sample_facts.fleet()), chromium))
+    file.write_bytes(page.printed(render(sample_facts.fleet()), chromium))
     told = subprocess.run(
         ["pdftotext", "-layout", str(file), "-"], capture_output=True, text=True, check=True
     ).stdout
@@ -142,7 +142,7 @@ def test_pdf_makes_no_network_request(chromium: str):
                     f"<iframe src='{place}/frame'></iframe><p>text"
                     f"<script>fetch('{place}/fetch', {{mode: 'no-cors'}})</script>"
                 )
-                assert len(pages(pdf.printed(html, chromium))) == 1
+                assert len(pages(page.printed(html, chromium))) == 1
         finally:
             server.shutdown()
     assert asked == []

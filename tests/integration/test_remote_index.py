@@ -10,7 +10,7 @@ from lakehouse.core import lake as lakes, periods
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.report.facts.fields import to_json
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.facts.sections.remote_reads import remote_reads
+from lakehouse.report.facts.sections.remote_storage import remote_reads
 from tests.lake_builder import CLUSTER, Batch
 from tests.rollups import local
 

@@ -12,7 +12,7 @@ from lakehouse.core.subjects import Subject
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.report.facts.fields import Bounds
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.facts.sections.replication_and_risks import Topic, replication
+from lakehouse.report.facts.sections.replication import ReplicatedTopic, replication
 from lakehouse.slo.openslo import objective_files
 from lakehouse.slo.sla_statement import Statement, Times
 from tests import gold_builder
@@ -44,7 +44,7 @@ def window(metric: str, topic: str, us: int) -> dict[str, Any]:
     )
 
 
-def found(root: Path, *windows: Any, events: Any = ()) -> list[Topic]:
+def found(root: Path, *windows: Any, events: Any = ()) -> list[ReplicatedTopic]:
     gold_builder.put(root, tables.WINDOWS["topics"], *windows)
     gold_builder.put(root, tables.TOPICS)
     period = Period(BASE, BASE + dt.timedelta(seconds=WINDOW))
@@ -60,7 +60,9 @@ def test_unread_topic_is_null_and_plain_topic_omitted(
 ) -> None:
     missing = METRICS[0]
     (row,) = found(tmp_path, window(missing, "t", 7), window(missing, "well", 0))
-    assert row == Topic("t", Bounds(7, 7, 7), NOTHING, NOTHING, NOTHING, None, 50 * SECOND)
+    assert row == ReplicatedTopic(
+        "t", Bounds(7, 7, 7), NOTHING, NOTHING, NOTHING, None, 50 * SECOND
+    )
 
 
 def test_short_elections_are_counted(tmp_path: Path) -> None:
@@ -73,5 +75,5 @@ def test_short_elections_are_counted(tmp_path: Path) -> None:
     ]
     elsewhere, row = found(tmp_path, *rows, events=events)
     zero = Bounds(0, 0, 0)
-    assert row == Topic("t", zero, zero, zero, zero, 2, 50 * SECOND)
-    assert elsewhere == Topic("elsewhere", NOTHING, NOTHING, NOTHING, NOTHING, 1, None)
+    assert row == ReplicatedTopic("t", zero, zero, zero, zero, 2, 50 * SECOND)
+    assert elsewhere == ReplicatedTopic("elsewhere", NOTHING, NOTHING, NOTHING, NOTHING, 1, None)

@@ -13,8 +13,8 @@ from lakehouse.engines.gold_reader import subjects_of
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.report.facts.fields import to_json
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.facts.sections.min_isr import COUNTED_BY_BROKER, min_isr
-from lakehouse.report.facts.sections.remote_reads import remote_reads
+from lakehouse.report.facts.sections.remote_storage import remote_reads
+from lakehouse.report.facts.sections.replication import COUNTED_BY_BROKER, min_isr
 from lakehouse.report.facts.sections.throttling import throttling
 from lakehouse.report.facts.sections.tier_lag import tier_lag
 from tests.lake_builder import CLUSTER, Batch, micros

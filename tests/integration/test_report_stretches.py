@@ -16,7 +16,7 @@ from lakehouse.errors import PeriodError
 from lakehouse.gold.incidents import joined
 from lakehouse.report.facts.build import facts
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.facts.sections.min_isr import partition_incidents
+from lakehouse.report.facts.sections.replication import partition_incidents
 from lakehouse.slo.openslo import objective_files
 from tests import gold_builder, rollups
 from tests.lake_builder import BASE, CLUSTER, micros

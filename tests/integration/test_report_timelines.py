@@ -15,7 +15,7 @@ from lakehouse.core.subjects import Subject
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.sections.consumer_groups import ROUNDED_UP
-from lakehouse.report.facts.sections.other_metrics import OwnMetrics
+from lakehouse.report.facts.sections.monitoring import OwnMetrics
 from lakehouse.report.facts.sections.timelines import timelines
 from tests import gold_builder
 from tests.lake_builder import BASE, CLUSTER, micros

@@ -11,8 +11,8 @@ from lakehouse.core import lake as lakes, periods
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.gold.incidents import joined
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.facts.sections.coverage import rejected
-from lakehouse.report.facts.sections.min_isr import Incident, partition_incidents
+from lakehouse.report.facts.sections.monitoring import rejected
+from lakehouse.report.facts.sections.replication import Incident, partition_incidents
 from tests.oracle import gold, stories
 
 if TYPE_CHECKING:

@@ -21,8 +21,8 @@ from lakehouse.core.metrics import families
 from lakehouse.report import evidence
 from lakehouse.report.csv_files import files
 from lakehouse.report.facts.report_record import QUESTIONS, metrics_of, question, with_answers
-from lakehouse.report.figures import group_totals
-from lakehouse.report.tables import availability, groups_and_risks, requests, storage
+from lakehouse.report.facts.sections.consumer_groups import group_totals
+from lakehouse.report.tables import availability, clients, storage
 from lakehouse.report.tables.section import details
 from tests import sample_facts
 from tests.sample_facts import MINUTE, SECOND, WEEK, Facts, exactly
@@ -30,7 +30,7 @@ from tests.sample_facts import MINUTE, SECOND, WEEK, Facts, exactly
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from lakehouse.report.summary.model import Summary
+    from lakehouse.report.summary.summarize import Summary
 
 ANSWERED: Final = (
     "availability", "latency", "min-isr", "throttling", "tier-lag", "lost", "lag", "remote-reads",
@@ -416,10 +416,10 @@ def test_counts_that_agree_are_no_news() -> None:
 
 STATED: Final = {
     "min-isr": (availability.AVAILABILITY, availability.TOPICS, "unavailable_any_us"),
-    "throttling": (requests.THROTTLING, requests.CLIENTS, "throttled_us"),
+    "throttling": (clients.THROTTLING, clients.CLIENTS, "throttled_us"),
     "tier-lag": (storage.TIERED, storage.TOPICS, "copy.lagging_us"),
-    "lost": (groups_and_risks.LOSS, groups_and_risks.GROUPS_WITH_LOSS, "offsets_high"),
-    "lag": (groups_and_risks.LAG, groups_and_risks.GROUPS_BEHIND, "behind_us"),
+    "lost": (clients.LOSS, clients.GROUPS_WITH_LOSS, "offsets_high"),
+    "lag": (clients.LAG, clients.GROUPS_BEHIND, "behind_us"),
     "remote-reads": (storage.TIERED, storage.READ, "bytes"),
 }  # fmt: skip
 """The section, the table and the figure of each question whose subjects are counted."""
@@ -441,7 +441,7 @@ def test_table_with_peaks_beside_unknown_time_has_a_note(unknown_us: int) -> Non
     facts = sample_facts.demo()
     for row in facts["throttling"]["clients"]:
         row["unknown_us"] = unknown_us
-    table = requests.CLIENTS.listing(facts)
+    table = clients.CLIENTS.listing(facts)
     assert ("A maximum can be higher there." in " ".join(table.notes)) == bool(unknown_us)
 
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from lakehouse.report.send import chats
+from lakehouse.report.send import messages
 from lakehouse.report.summary import lines
 from tests import summaries
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from lakehouse.report.summary.model import Summary
+    from lakehouse.report.summary.summarize import Summary
 
 LINK: Final = "https://reports.example.org/kafka/2026-W47.html"
 WEEKS: Final = {
@@ -61,8 +61,8 @@ def said(week: Summary) -> Iterator[str]:
 @pytest.mark.parametrize("name", ["bad", "running", "quiet", "blind"])
 def test_both_chats_state_the_same_words_and_numbers(name: str) -> None:
     week = WEEKS[name]
-    blocks = " ".join(texts(chats.slack_message(week, LINK)["blocks"]))
-    card = chats.teams_message(week, LINK)["attachments"][0]["content"]["body"]
+    blocks = " ".join(texts(messages.slack_message(week, LINK)["blocks"]))
+    card = messages.teams_message(week, LINK)["attachments"][0]["content"]["body"]
     runs = "".join(texts(card))
     for words in said(week):
         assert words in blocks
@@ -70,16 +70,16 @@ def test_both_chats_state_the_same_words_and_numbers(name: str) -> None:
 
 
 def test_a_message_has_three_events_and_says_how_many_more() -> None:
-    made = chats.slack_message(WEEKS["bad"], LINK)
+    made = messages.slack_message(WEEKS["bad"], LINK)
     shown = [one for one in texts(made["blocks"]) if re.match(r"\d\. ", one)]
     assert [one[0] for one in shown] == ["1", "2", "3"]
     assert "4 more events are in the report." in texts(made["blocks"])
-    assert "4 more events are in the report." in texts(chats.teams_message(WEEKS["bad"], None))
+    assert "4 more events are in the report." in texts(messages.teams_message(WEEKS["bad"], None))
 
 
 @every_week
 def test_slack_gets_plain_text_within_its_limits(week: Summary) -> None:
-    made = json.loads(json.dumps(chats.slack_message(week, LINK)))
+    made = json.loads(json.dumps(messages.slack_message(week, LINK)))
     assert set(made) == {"text", "blocks"}
     assert len(made["blocks"]) <= 50
     for block in made["blocks"]:
@@ -94,20 +94,20 @@ def test_slack_gets_plain_text_within_its_limits(week: Summary) -> None:
 
 @every_week
 def test_no_name_is_markup_of_a_chat_without_blocks(week: Summary) -> None:
-    text = chats.slack_message(week, LINK)["text"]
+    text = messages.slack_message(week, LINK)["text"]
     assert not set("<>") & set(text)
     head, code, last = text.split("```")
-    assert head.strip() == lines.headline(week).translate(chats._ESCAPED)
+    assert head.strip() == lines.headline(week).translate(messages._ESCAPED)
     assert code.startswith("\n")
     assert last == f"\n{LINK}"
 
 
 @every_week
 def test_only_the_button_is_a_link(week: Summary) -> None:
-    for made in (chats.slack_message(week, LINK), chats.teams_message(week, LINK)):
+    for made in (messages.slack_message(week, LINK), messages.teams_message(week, LINK)):
         urls = [one["url"] for one in nodes(made) if "url" in one]
         assert urls == [LINK]
-    for made in (chats.slack_message(week, None), chats.teams_message(week, None)):
+    for made in (messages.slack_message(week, None), messages.teams_message(week, None)):
         assert not [one for one in nodes(made) if {"url", "selectAction"} & set(one)]
 
 
@@ -159,7 +159,7 @@ def check(element: dict[str, Any]) -> None:
 
 @every_week
 def test_card_follows_the_schema_and_fits_into_a_message(week: Summary) -> None:
-    made = chats.teams_message(week, LINK)
+    made = messages.teams_message(week, LINK)
     assert made["type"] == "message"
     (attached,) = made["attachments"]
     assert set(attached) == {"contentType", "contentUrl", "content"}
@@ -171,7 +171,7 @@ def test_card_follows_the_schema_and_fits_into_a_message(week: Summary) -> None:
 
 @every_week
 def test_no_name_is_markdown_a_mention_or_a_function_of_a_card(week: Summary) -> None:
-    made = chats.teams_message(week, LINK)
+    made = messages.teams_message(week, LINK)
     for one in nodes(made):
         assert one.get("type") not in {"TextBlock", "FactSet", "Fact"}, "these have Markdown"
         assert "entities" not in one
@@ -182,7 +182,7 @@ def test_no_name_is_markdown_a_mention_or_a_function_of_a_card(week: Summary) ->
 
 def test_a_name_from_right_to_left_moves_no_other_word() -> None:
     odd = "\u05d0\u05d1 x"
-    for made in (chats.slack_message, chats.teams_message):
+    for made in (messages.slack_message, messages.teams_message):
         shown = " ".join(texts(made(summaries.hostile_week(odd), None)))
         assert f"\u2068{odd}\u2069" in shown
         assert "\u2068" not in " ".join(texts(made(WEEKS["bad"], None)))

@@ -18,8 +18,7 @@ from lakehouse.report.facts import fields
 from lakehouse.report.facts.by_owner import add_owners
 from lakehouse.report.facts.fields import Bounds, Question, Rows
 from lakehouse.report.facts.report_record import Report
-from lakehouse.report.figures import length
-from lakehouse.report.resources import templates
+from lakehouse.report.figures import length, templates
 from lakehouse.report.tables import table_spec
 from lakehouse.report.tables.section import details, sections
 from lakehouse.report.tables.table_spec import MOST, Cell, Column, Listing, TableSpec
@@ -30,7 +29,7 @@ from tests.unit.test_answers import observed, quiet
 from tests.unit.test_owners import loaded
 
 if TYPE_CHECKING:
-    from lakehouse.report.summary.model import Summary
+    from lakehouse.report.summary.summarize import Summary
     from lakehouse.report.tables.section import Detail
 
 GOLDEN: Final = Path(__file__).parents[1] / "golden" / "report.json"

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given, strategies as st
 
 from lakehouse.explain.evidence import Attempt, Gap, gaps_of, unknown_spans
-from lakehouse.report.facts.sections.coverage import ANY_FAMILY
+from lakehouse.report.facts.sections.monitoring import ANY_FAMILY
 
 LIFE = {"broker-1": (0, 100)}
 

@@ -12,7 +12,7 @@ from lakehouse.core.periods import Period
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.report.facts import build
 from lakehouse.report.facts.report_record import with_answers
-from lakehouse.report.tables import requests
+from lakehouse.report.tables import clients
 from lakehouse.rollup.plan import Wanted
 from lakehouse.rollup.run import rollup
 from lakehouse.slo.openslo import objective_files
@@ -81,7 +81,7 @@ TIE: Final = "\u00a0"
 
 def requests_of(facts: Any) -> Detail:
     """The section of the page on requests."""
-    found = requests.REQUESTS.detail(facts)
+    found = clients.REQUESTS.detail(facts)
     assert found is not None
     return found
 

@@ -22,7 +22,7 @@ from lakehouse.cli.weekly import weekly
 from lakehouse.core.yaml_nodes import worst
 from lakehouse.errors import LakehouseError
 from lakehouse.report import owners
-from lakehouse.report.send import settings
+from lakehouse.report.send import delivery
 from lakehouse.sample import writer
 from lakehouse.slo import report_calendar
 from lakehouse.slo.openslo import objective_files
@@ -69,7 +69,7 @@ LOADERS: Final[dict[str, Callable[[Path], object]]] = {
     "owners": owners.load,
     "maintenance": report_calendar.load_maintenance,
     "corrections": report_calendar.load_corrections,
-    "send": settings.load,
+    "send": delivery.load,
 }
 
 

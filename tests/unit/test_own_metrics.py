@@ -23,7 +23,7 @@ from lakehouse.errors import TableNotFoundError
 from lakehouse.report import owners
 from lakehouse.report.facts import build, report_record
 from lakehouse.report.facts.by_owner import add_owners, of_team
-from lakehouse.report.facts.sections import other_metrics
+from lakehouse.report.facts.sections import monitoring
 from lakehouse.report.page.page import render
 from lakehouse.rollup.plan import Wanted
 from lakehouse.rollup.run import rollup
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from lakehouse.core.objective import Objective
 
-FACTS = Path(other_metrics.__file__).parents[1]
+FACTS = Path(monitoring.__file__).parents[1]
 NAME = re.compile(r'"(kafka\.[a-z0-9_]+(?:\.[a-z0-9_]+)+)"')
 SUBJECTS: dict[str, dict[str, Any]] = {
     "partition": {"topic": "t", "partition": 0},
@@ -98,7 +98,7 @@ def test_each_metric_that_is_collected_by_default_is_shown(tmp_path: Path) -> No
     assert shown == {
         name
         for name in default
-        if not other_metrics.is_shown(name, report_record.shown())
+        if not monitoring.is_shown(name, report_record.shown())
         and not known()[name].traits.describes
     }
     assert shown
@@ -113,7 +113,7 @@ def test_what_another_section_shows_is_not_shown_twice() -> None:
         name
         for name in sorted(named)
         if not known()[name].traits.describes
-        and not other_metrics.is_shown(name, report_record.shown())
+        and not monitoring.is_shown(name, report_record.shown())
     ] == []
 
 
@@ -122,7 +122,7 @@ def test_each_pattern_of_what_a_section_shows_fits_a_metric() -> None:
     assert len(patterns) > 10
     names = [*known()]
     for pattern in patterns:
-        assert any(other_metrics.fnmatchcase(name, pattern) for name in names), pattern
+        assert any(monitoring.fnmatchcase(name, pattern) for name in names), pattern
 
 
 def test_of_a_hundred_thousand_series_the_greatest_are_shown_and_the_others_counted(

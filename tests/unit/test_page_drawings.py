@@ -12,7 +12,7 @@ from lakehouse.core import display
 from lakehouse.core.periods import micros
 from lakehouse.report.page import svg, week_lanes
 from lakehouse.report.page.svg import Axis, ticks_of
-from lakehouse.report.summary.model import Week
+from lakehouse.report.summary.objective_rows import Week
 from tests import page_weeks
 from tests.page_reader import Node, read
 

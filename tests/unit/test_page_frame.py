@@ -12,13 +12,13 @@ import pytest
 from lakehouse.core import display
 from lakehouse.report.figures import name
 from lakehouse.report.page import page as page_file
-from lakehouse.report.summary.model import Headline
+from lakehouse.report.summary.opening import Headline
 from tests import page_weeks
 from tests.hostile.values import NAMES
 from tests.page_reader import Node, read
 
 if TYPE_CHECKING:
-    from lakehouse.report.summary.model import Summary
+    from lakehouse.report.summary.summarize import Summary
 
 ODD = {
     **NAMES,

@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 
 from lakehouse.report.facts.fields import Bounds, to_json
 from lakehouse.report.facts.gold_figures import Unread
-from lakehouse.report.facts.sections.remote_reads import (
+from lakehouse.report.facts.sections.remote_storage import (
     INDEXES,
     Cost,
     RemoteReadCounts,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lakehouse.report.send import chats
+from lakehouse.report.send import messages
 from lakehouse.report.summary.lines import summary_text
 from lakehouse.report.summary.summarize import summarize
 from tests import report_figures, report_statements, summary_facts
@@ -42,8 +42,8 @@ def told(facts: dict[str, Any]) -> dict[str, list[Statement]]:
     summary = summarize(facts)
     return {
         "terminal": report_statements.of_terminal(summary_text(summary, terminal=False)),
-        "Slack": report_statements.of_slack(chats.slack_message(summary, None)),
-        "Teams": report_statements.of_teams(chats.teams_message(summary, None)),
+        "Slack": report_statements.of_slack(messages.slack_message(summary, None)),
+        "Teams": report_statements.of_teams(messages.teams_message(summary, None)),
     }
 
 

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from lakehouse.cli.main import main
 from lakehouse.errors import PrintError
-from lakehouse.report.page import pdf
+from lakehouse.report.page import page
 from tests.waiting import wait_for
 
 if TYPE_CHECKING:
@@ -29,15 +29,15 @@ def program(folder: Path, name: str, script: str) -> str:
 def test_the_first_browser_on_path_prints(tmp_path: Path):
     program(tmp_path, "google-chrome", "")
     wanted = program(tmp_path, "chromium", "")
-    assert pdf.browser({"PATH": str(tmp_path)}) == wanted
+    assert page.browser({"PATH": str(tmp_path)}) == wanted
 
 
 def test_the_setting_comes_before_path(tmp_path: Path):
     program(tmp_path, "chromium", "")
     mine = program(tmp_path, "my browser", "")
-    assert pdf.browser({"PATH": str(tmp_path), "JMXLAKE_CHROMIUM": mine}) == mine
+    assert page.browser({"PATH": str(tmp_path), "JMXLAKE_CHROMIUM": mine}) == mine
     with pytest.raises(PrintError, match="JMXLAKE_CHROMIUM: /nowhere is not a program"):
-        pdf.browser({"PATH": str(tmp_path), "JMXLAKE_CHROMIUM": "/nowhere"})
+        page.browser({"PATH": str(tmp_path), "JMXLAKE_CHROMIUM": "/nowhere"})
 
 
 def test_without_a_browser_it_is_one_line_before_any_work(tmp_path: Path, monkeypatch):
@@ -62,7 +62,7 @@ def test_without_a_browser_it_is_one_line_before_any_work(tmp_path: Path, monkey
 )  # fmt: skip
 def test_a_browser_that_prints_nothing_is_one_line(tmp_path: Path, script: str, told: str):
     with pytest.raises(PrintError, match=told) as caught:
-        pdf.printed("<p>", program(tmp_path, "chromium", script))
+        page.printed("<p>", program(tmp_path, "chromium", script))
     assert "\n" not in str(caught.value)
 
 
@@ -71,7 +71,7 @@ def test_a_browser_that_hangs_is_ended_with_all_it_started(tmp_path: Path):
     slow = program(tmp_path, "chromium", f"sleep 300 & echo $! >> {ids}; echo $$ >> {ids}; wait")
     # Long enough for a shell to start and write on a busy machine.
     with pytest.raises(PrintError, match=r"did not print within 3 s"):
-        pdf.printed("<p>", slow, seconds=3)
+        page.printed("<p>", slow, seconds=3)
     started = [int(one) for one in ids.read_text().split()]
     assert len(started) == 2
     wait_for(lambda: not any(map(_runs, started)), 60)
@@ -90,5 +90,5 @@ def test_only_root_gives_up_the_sandbox(tmp_path: Path, monkeypatch):
     for user, given in ((0, True), (1000, False)):
         monkeypatch.setattr(os, "geteuid", lambda user=user: user)
         with pytest.raises(PrintError):
-            pdf.printed("<p>", fake)
+            page.printed("<p>", fake)
         assert ("--no-sandbox" in told.read_text()) is given

@@ -15,7 +15,7 @@ from lakehouse.errors import FactsError, LakehouseError
 from lakehouse.report.csv_files import files
 from lakehouse.report.facts import report_json
 from lakehouse.report.page import page
-from lakehouse.report.send import chats, mail, settings
+from lakehouse.report.send import delivery, messages
 from lakehouse.report.summary.lines import summary_text
 from lakehouse.report.summary.summarize import summarize
 from lakehouse.tables.typed_settings import WrongSettingError
@@ -87,10 +87,10 @@ def show(facts: dict[str, Any]) -> None:
     list(files(facts))
     summary = summarize(facts)
     summary_text(summary)
-    chats.slack_message(summary, None)
-    chats.teams_message(summary, None)
-    to = settings.Mail("mail.example.org", "r@example.org", ("a@example.org",))
-    mail.letter(summary, [], to, dt.datetime.now(dt.UTC))
+    messages.slack_message(summary, None)
+    messages.teams_message(summary, None)
+    to = delivery.Mail("mail.example.org", "r@example.org", ("a@example.org",))
+    messages.letter(summary, [], to, dt.datetime.now(dt.UTC))
     page.clusters_page(page.clusters([facts]), {})
 
 

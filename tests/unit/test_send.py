@@ -14,8 +14,8 @@ from rich.cells import cell_len
 from lakehouse.errors import SendError
 from lakehouse.report.facts import report_json
 from lakehouse.report.figures import name
-from lakehouse.report.send import mail, settings
-from lakehouse.report.send.settings import Secret
+from lakehouse.report.send import delivery, messages
+from lakehouse.report.send.delivery import Secret
 from lakehouse.report.summary import lines
 from lakehouse.report.summary.lines import summary_text
 from tests import sample_facts, summaries
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from lakehouse.report.summary.model import Summary
+    from lakehouse.report.summary.summarize import Summary
     from tests.page_reader import Node
 
-MAIL = settings.Mail("mail.example.org", "Reports <r@example.org>", ("a@example.org",))
+MAIL = delivery.Mail("mail.example.org", "Reports <r@example.org>", ("a@example.org",))
 NOW = dt.datetime(2026, 11, 23, 7, tzinfo=dt.UTC)
-FILE = mail.File("report.html", "text/html", "<p>é".encode())
+FILE = messages.File("report.html", "text/html", "<p>é".encode())
 LINK = "https://reports.example.org/kafka/2026-W47.html"
 WEEK = summaries.bad_week()
 WEEKS = {
@@ -45,12 +45,12 @@ ODD = {
 
 
 def letter(
-    week: Summary = WEEK, to: settings.Mail = MAIL, now: dt.datetime = NOW, link: str | None = LINK
-) -> mail.Letter:
-    return mail.letter(week, [FILE], to, now, link=link, version="1.0")
+    week: Summary = WEEK, to: delivery.Mail = MAIL, now: dt.datetime = NOW, link: str | None = LINK
+) -> delivery.Letter:
+    return messages.letter(week, [FILE], to, now, link=link, version="1.0")
 
 
-def body(made: mail.Letter, kind: str) -> str:
+def body(made: delivery.Letter, kind: str) -> str:
     found = message_from_bytes(made.content, policy=policy.default).get_body((kind,))
     assert found is not None
     content: str = found.get_content()
@@ -103,7 +103,7 @@ def test_html_states_the_words_and_numbers_of_the_report(week: Summary) -> None:
     said += map(lines.plain, week.lead)
     for tile in week.tiles:
         said += [tile.label, lines.plain(tile.note), tile.value, tile.delta]
-    for event in week.events[: mail.MOST_EVENTS]:
+    for event in week.events[: messages.MOST_EVENTS]:
         said += [lines.plain(lines.event_title(event)), lines.event_time(event), event.used]
         said += [lines.plain(event.cause), lines.plain(lines.event_action(event))]
     for one in lines.not_met(week):
@@ -185,7 +185,7 @@ def test_everybody_gets_it_once():
     ],
 )
 def test_a_file_has_a_name_every_system_takes(more: dict, name: str):
-    assert mail.file_name(sample_facts.demo() | more, "pdf") == name
+    assert messages.file_name(sample_facts.demo() | more, "pdf") == name
 
 
 def test_a_secret_is_in_no_repr(tmp_path: Path):
@@ -201,10 +201,10 @@ def test_a_secret_is_in_no_repr(tmp_path: Path):
             secret.read("mail")
 
 
-def settings_of(folder: Path, text: str) -> settings.Settings:
+def settings_of(folder: Path, text: str) -> delivery.Settings:
     file = folder / "send.yaml"
     file.write_text(text)
-    return settings.load(file)
+    return delivery.load(file)
 
 
 def test_what_is_not_said_is_safe(tmp_path: Path):
@@ -255,7 +255,7 @@ def test_settings_that_are_wrong_are_one_line(tmp_path: Path, text: str, told: s
     ["https://reports.example.org", "https://r.example:8443/a/{cluster}/{week}.html?a=b#c"],
 )
 def test_link_is_an_address_with_https(tmp_path: Path, link: str) -> None:
-    assert settings.link_of(link) == link
+    assert delivery.link_of(link) == link
     assert settings_of(tmp_path, f"{{webhook: {{url_file: a}}, link: '{link}'}}").link == link
 
 
@@ -270,7 +270,7 @@ def test_link_is_an_address_with_https(tmp_path: Path, link: str) -> None:
 )  # fmt: skip
 def test_link_that_a_message_would_have_to_escape_is_refused(link: str) -> None:
     with pytest.raises(SendError, match="expected an address with https") as caught:
-        settings.link_of(link)
+        delivery.link_of(link)
     assert "\n" not in str(caught.value)
 
 

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from lakehouse.errors import SendError
-from lakehouse.report.send import chats, mail, settings
+from lakehouse.report.send import delivery
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 TO = ("a@example.org", "b@example.org")
-LETTER = mail.Letter("r@example.org", TO, b"Subject: x\r\n\r\nx\r\n")
+LETTER = delivery.Letter("r@example.org", TO, b"Subject: x\r\n\r\nx\r\n")
 
 
 class FakeServer:
@@ -81,10 +81,10 @@ def smtp(
 
 
 def sent(port: int) -> str:
-    to = settings.Mail(
+    to = delivery.Mail(
         "127.0.0.1", "r@example.org", TO, security="none", port=port, timeout_seconds=60
     )
-    return mail.deliver(LETTER, to)
+    return delivery.deliver(LETTER, to)
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_any_answer_to_quit_is_no_error(answer: bytes | None) -> None:
 
 
 def test_silence_after_quit_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mail, "_QUIT_SECONDS", 0.05)
+    monkeypatch.setattr(delivery, "_QUIT_SECONDS", 0.05)
     done = threading.Event()
 
     def talk(connection: socket.socket) -> None:
@@ -144,8 +144,8 @@ def post(
     port: int, monkeypatch: pytest.MonkeyPatch, *, proxy: bool = False, seconds: float = 60
 ) -> None:
     monkeypatch.setenv("CHAT", f"http://localhost:{port}/SECRET")
-    hook = settings.Webhook(url_variable="CHAT", proxy=proxy, timeout_seconds=seconds)
-    chats.post({"text": "x"}, hook)
+    hook = delivery.Webhook(url_variable="CHAT", proxy=proxy, timeout_seconds=seconds)
+    delivery.post({"text": "x"}, hook)
 
 
 def drip(first: bytes, over: threading.Event) -> Callable[[socket.socket], None]:

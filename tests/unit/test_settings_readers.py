@@ -10,7 +10,7 @@ import pytest
 from lakehouse.core import delta_rs
 from lakehouse.errors import LakehouseError
 from lakehouse.report import owners
-from lakehouse.report.send import settings
+from lakehouse.report.send import delivery
 from lakehouse.slo import report_calendar
 from lakehouse.slo.openslo.objective_files import read
 
@@ -34,9 +34,9 @@ READERS: dict[str, Callable[[Path], Any]] = {
     "owners": owners.load,
     "maintenance": report_calendar.load_maintenance,
     "corrections": report_calendar.load_corrections,
-    "send": settings.load,
-    "password": lambda file: settings.Secret("file", str(file)).read("mail"),
-    "ca_file": lambda file: settings.trust(str(file), "mail"),
+    "send": delivery.load,
+    "password": lambda file: delivery.Secret("file", str(file)).read("mail"),
+    "ca_file": lambda file: delivery.trust(str(file), "mail"),
 }
 SPECIAL: dict[str, Callable[[Path], object]] = {
     "fifo": os.mkfifo,
@@ -91,7 +91,7 @@ def test_duplicate_setting_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "send.yaml"
     file.write_text("mail: {host: h, host: localhost, from: a, to: b}")
     with pytest.raises(LakehouseError, match=r"send.yaml:1:17: duplicate key 'host'"):
-        settings.load(file)
+        delivery.load(file)
 
 
 @pytest.mark.parametrize(

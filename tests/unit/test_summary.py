@@ -13,9 +13,8 @@ from hypothesis import given, settings, strategies as st
 
 from lakehouse.report.facts import report_json
 from lakehouse.report.figures import Name
-from lakehouse.report.summary.model import Strong, Summary
-from lakehouse.report.summary.summarize import summarize
-from lakehouse.report.summary.texts import plain
+from lakehouse.report.summary.summarize import Summary, summarize
+from lakehouse.report.summary.texts import Strong, plain
 from tests.odd_names import HELD, REFUSED
 from tests.summary_facts import MINUTE, WEEK, Facts, at, blind, facts, running, subject
 

@@ -12,7 +12,7 @@ from lakehouse.report.summary.texts import plain
 from tests.summary_facts import MINUTE, Facts, at, cause, event, facts, hit
 
 if TYPE_CHECKING:
-    from lakehouse.report.summary.model import Event
+    from lakehouse.report.summary.events import Event
 
 KINDS = ("availability", "throttling", "loss", "tiered", "consumer_lag", "latency", "errors",
          "replication", "other")  # fmt: skip

@@ -9,10 +9,10 @@ from typing import Any, Final
 
 import pytest
 
-from lakehouse.report import resources
+from lakehouse.report import figures
 from lakehouse.report.figures import Name
 from lakehouse.report.summary import texts
-from lakehouse.report.summary.model import Strong, Text
+from lakehouse.report.summary.texts import Strong, Text
 
 FOLDER: Final = Path(texts.__file__).parent
 FIELD: Final = re.compile(r"\{\w+(?:!b)?(?::[a-z -]+(?:/[a-z -]+)?)?\}")
@@ -26,7 +26,7 @@ def leaves(content: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, st
             yield f"{path}{key}", value
 
 
-TEXTS: Final = dict(leaves(resources.declared("summary/words.yaml")))
+TEXTS: Final = dict(leaves(figures.declared("summary/words.yaml")))
 
 
 @pytest.fixture

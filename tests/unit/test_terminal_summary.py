@@ -13,7 +13,7 @@ from lakehouse.report.summary.lines import bar, summary_text
 from tests import summaries
 
 if TYPE_CHECKING:
-    from lakehouse.report.summary.model import Summary
+    from lakehouse.report.summary.summarize import Summary
 
 WEEKS = {
     "bad": summaries.bad_week(),

@@ -16,8 +16,8 @@ from lakehouse.cli.options import named
 from lakehouse.cli.weekly import settings_in, weekly
 from lakehouse.errors import ConfigFileError
 from lakehouse.report import owners
-from lakehouse.report.send import settings
-from lakehouse.report.send.settings import Settings
+from lakehouse.report.send import delivery
+from lakehouse.report.send.delivery import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -160,7 +160,7 @@ def test_files_of_the_page_are_valid(tmp_path: Path) -> None:
     job, chart, send, owned = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
     file = tmp_path / "send.yaml"
     file.write_text(send)
-    loaded = settings.load(file)
+    loaded = delivery.load(file)
     assert loaded.link == "https://reports.example.org/kafka/{week}.html"
     found = context_of(tmp_path, job)
     assert found.params["owners_file"] == Path("/etc/jmxlake/owners.yaml")

@@ -41,7 +41,7 @@ from lakehouse.report.facts.report_record import (
     shown,
     with_answers,
 )
-from lakehouse.report.facts.sections.coverage import coverage
+from lakehouse.report.facts.sections.monitoring import coverage
 from lakehouse.report.figures import Facts, Row
 from lakehouse.slo.report_calendar import OF_UTC, Calendar
 from lakehouse.slo.sla_statement import Statement

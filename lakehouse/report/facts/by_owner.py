@@ -15,7 +15,7 @@ from lakehouse.report.facts.fields import LABELS, Bounds, bounds_in, bounds_json
 from lakehouse.report.facts.objectives import statement_rows
 from lakehouse.report.facts.objectives.verdicts import BY_OWNER, composites, tally
 from lakehouse.report.facts.objectives.weeks import bad_time
-from lakehouse.report.facts.sections.min_isr import any_time
+from lakehouse.report.facts.sections.replication import any_time
 from lakehouse.report.facts.sections.throttling import THROTTLES, clients_throttled
 from lakehouse.report.owners import NAMES, Owners, accounts, shown, with_owners, with_rows
 from lakehouse.slo.sla_statement import verdict_between

@@ -41,13 +41,11 @@ from lakehouse.report.facts.objectives.verdicts import (
 from lakehouse.report.facts.objectives.weeks import WEEKS, Trends, history, trends
 from lakehouse.report.facts.sections import (
     consumer_groups,
-    coverage as coverage_,
     golden_signals,
-    min_isr as min_isr_,
-    other_metrics,
-    remote_reads as remote_reads_,
-    replication_and_risks,
-    storage,
+    limits,
+    monitoring,
+    remote_storage,
+    replication as replication_,
     throttling as throttling_,
     tier_lag as tier_lag_,
     timelines as timelines_,
@@ -79,7 +77,7 @@ class Scope:
     objectives: Sequence[Objective]
     promised: Sequence[Statement]
     statements: Sequence[Statement]
-    coverage: coverage_.Coverage
+    coverage: monitoring.Coverage
     weeks: Weeks = NO_WEEKS
     calendar: Calendar = OF_UTC
     changes: tuple[Sequence[Mapping[str, Any]], Mapping[str, int]] = ((), {})
@@ -87,16 +85,16 @@ class Scope:
     shown: Collection[str] = ()
 
     @cached_property
-    def own_metrics(self) -> other_metrics.OwnMetrics:
+    def own_metrics(self) -> monitoring.OwnMetrics:
         """The section of that name, which timelines use as well."""
-        return other_metrics.own_metrics(
+        return monitoring.own_metrics(
             self.gold, self.levels, self.coverage, self.objectives, self.shown
         )
 
     @cached_property
     def levels(self) -> dict[str, str]:
         """The metrics with rows in gold, each with its finest subject."""
-        return other_metrics.levels(self.gold)
+        return monitoring.levels(self.gold)
 
     @cached_property
     def events(self) -> EventSections:
@@ -246,9 +244,11 @@ class Report(Declared):
     incidents: Annotated[list[IncidentOfEvent] | None, Means("incidents; null: not known")]
     incidents_omitted: Annotated[int | None, Means("number of further incidents")]
     service: Annotated[golden_signals.Service, Means("requests, latency and traffic")]
-    min_isr: Annotated[min_isr_.MinIsr, Means("partitions under min ISR or leaderless (KIP-164)")]
+    min_isr: Annotated[
+        replication_.MinIsr, Means("partitions under min ISR or leaderless (KIP-164)")
+    ]
     replication: Annotated[
-        replication_and_risks.Replication, Means("missing and moving replicas, unclean leaders")
+        replication_.Replication, Means("missing and moving replicas, unclean leaders")
     ]
     throttling: Annotated[throttling_.Throttling, Means("quotas and throttling (KIP-13)")]
     tier_lag: Annotated[tier_lag_.TierLag, Means("tiered-storage lag (KIP-963)")]
@@ -256,15 +256,13 @@ class Report(Declared):
     lost_before_read: Annotated[consumer_groups.LostBeforeRead, Means(
         "offsets deleted before a group had read them (KIP-490)")]  # fmt: skip
     remote_reads: Annotated[
-        remote_reads_.RemoteReads, Means("reads from remote storage (KIP-1002)")
+        remote_storage.RemoteReads, Means("reads from remote storage (KIP-1002)")
     ]
-    tiering: Annotated[storage.Tiering, Means("use of remote storage")]
-    capacity: Annotated[storage.Capacity, Means("disk use")]
-    own_metrics: Annotated[
-        other_metrics.OwnMetrics, Means("metrics without a section of their own")
-    ]
-    hygiene: Annotated[replication_and_risks.Hygiene, Means("recommendations")]
-    coverage: Annotated[coverage_.Coverage, Means("coverage and gaps")]
+    tiering: Annotated[remote_storage.Tiering, Means("use of remote storage")]
+    capacity: Annotated[limits.Capacity, Means("disk use")]
+    own_metrics: Annotated[monitoring.OwnMetrics, Means("metrics without a section of their own")]
+    hygiene: Annotated[limits.Hygiene, Means("recommendations")]
+    coverage: Annotated[monitoring.Coverage, Means("coverage and gaps")]
     collected: Annotated[list[str], Means("metrics of the questions with data in gold")]
     timelines: Annotated[list[timelines_.Timeline], Means("values of the charts")]
     trends: Annotated[Trends, Means("the last weeks of each objective")]
@@ -289,11 +287,12 @@ def racks(scope: Scope) -> list[Rack]:
 
 
 QUESTIONS: Final[tuple[Question, ...]] = (
-    min_isr_.QUESTION, throttling_.QUESTION, tier_lag_.QUESTION, consumer_groups.LOST_QUESTION,
-    consumer_groups.LAG_QUESTION, remote_reads_.QUESTION, golden_signals.ANSWERS_QUESTION,
-    golden_signals.LATENCY_QUESTION, golden_signals.TRAFFIC_QUESTION, storage.QUESTION,
-    min_isr_.RACKS, replication_and_risks.HYGIENE_QUESTION, coverage_.QUESTION,
-    replication_and_risks.REPLICATION_QUESTION,
+    replication_.MIN_ISR_QUESTION, throttling_.QUESTION, tier_lag_.QUESTION,
+    consumer_groups.LOST_QUESTION, consumer_groups.LAG_QUESTION, remote_storage.QUESTION,
+    golden_signals.ANSWERS_QUESTION,
+    golden_signals.LATENCY_QUESTION, golden_signals.TRAFFIC_QUESTION, limits.CAPACITY_QUESTION,
+    replication_.RACKS, limits.HYGIENE_QUESTION, monitoring.QUESTION,
+    replication_.REPLICATION_QUESTION,
 )  # fmt: skip
 """Questions in the order of ``answers``, with keys of the records."""
 
@@ -321,19 +320,17 @@ SECTIONS: Final[Mapping[str, Callable[[Scope], Any]]] = {
     "restated": lambda it: restated(it.gold, it.judged),
     "business_hours": lambda it: business_hours(it.gold, it.objectives, it.calendar),
     "service": lambda it: golden_signals.service(it.gold, it.statements, it.past),
-    "min_isr": lambda it: min_isr_.min_isr(it.gold, it.statements, it.incidents),
-    "replication": lambda it: replication_and_risks.replication(
-        it.gold, it.statements, it.changes[0]
-    ),
+    "min_isr": lambda it: replication_.min_isr(it.gold, it.statements, it.incidents),
+    "replication": lambda it: replication_.replication(it.gold, it.statements, it.changes[0]),
     "throttling": lambda it: throttling_.throttling(it.gold, it.statements),
     "tier_lag": lambda it: tier_lag_.tier_lag(it.gold, it.statements),
     "consumer_lag": lambda it: consumer_groups.consumer_lag(it.gold, it.objectives),
     "lost_before_read": lambda it: it.lost,
-    "remote_reads": lambda it: remote_reads_.remote_reads(it.gold),
-    "tiering": lambda it: storage.tiering(it.gold, it.statements),
-    "capacity": lambda it: storage.capacity(it.gold),
+    "remote_reads": lambda it: remote_storage.remote_reads(it.gold),
+    "tiering": lambda it: remote_storage.tiering(it.gold, it.statements),
+    "capacity": lambda it: limits.capacity(it.gold),
     "own_metrics": lambda it: it.own_metrics,
-    "hygiene": lambda it: replication_and_risks.hygiene(
+    "hygiene": lambda it: limits.hygiene(
         it.gold, {one.family for one in it.coverage.sources if one.observed_us}
     ),
     "coverage": lambda it: it.coverage,
@@ -343,8 +340,8 @@ SECTIONS: Final[Mapping[str, Callable[[Scope], Any]]] = {
     "racks": racks,
     "changes": lambda it: [{**row, "at": iso(row["at"])} for row in it.changes[0]],
     "changes_omitted": lambda it: it.changes[1],
-    "rejected": lambda it: coverage_.rejected(it.gold),
-    "detection_floor_us": lambda it: coverage_.detection_floor_us(it.coverage),
+    "rejected": lambda it: monitoring.rejected(it.gold),
+    "detection_floor_us": lambda it: monitoring.detection_floor_us(it.coverage),
     "events": lambda it: it.events.events,
     "incidents": lambda it: it.events.incidents,
     "incidents_omitted": lambda it: it.events.incidents_omitted,

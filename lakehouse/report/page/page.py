@@ -1,27 +1,36 @@
-"""The page: one self-contained HTML file that needs neither network nor script.
+"""The page: one self-contained HTML file that needs neither network nor script, and its PDF.
 
-The page of several clusters shows which of them need a look, with a link to the report of each.
+The page of several clusters shows which of them need a look, with a link to the report of each. A
+Chromium of this machine prints the PDF, without network.
 """
 
 import base64
 import hashlib
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from markupsafe import Markup
 
 from lakehouse.core import display, periods
 from lakehouse.core.periods import HOUR_US
+from lakehouse.errors import PrintError
 from lakehouse.report.facts.objectives.statement_rows import STATUSES, Status
-from lakehouse.report.figures import Facts
+from lakehouse.report.figures import Facts, asset, templates
 from lakehouse.report.page import svg, week_lanes
 from lakehouse.report.page.svg import Axis, strip
 from lakehouse.report.page.week_lanes import Lane, lanes
-from lakehouse.report.resources import asset, templates
 from lakehouse.report.summary import lines
-from lakehouse.report.summary.model import Event, Objective, Summary, Tile
-from lakehouse.report.summary.summarize import summarize
+from lakehouse.report.summary.events import Event
+from lakehouse.report.summary.objective_rows import Objective
+from lakehouse.report.summary.opening import Tile
+from lakehouse.report.summary.summarize import Summary, summarize
 from lakehouse.report.summary.texts import line
 from lakehouse.report.tables.section import Detail, details
 
@@ -345,3 +354,110 @@ def _cluster_json(one: Cluster) -> dict[str, Any]:
         "restated": len(one.facts.get("restated") or ()),
         "coverage_percent": (one.facts.get("coverage") or {}).get("percent"),
     }  # fmt: skip
+
+
+BROWSER_SETTING: Final = "JMXLAKE_CHROMIUM"
+"""Environment variable with the path of the browser, if it is not on PATH."""
+
+BROWSERS: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+
+SECONDS: Final = 120
+
+_FLAGS: Final = (
+    "--headless",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",  # containers give it 64 MB
+    "--no-first-run",
+    "--disable-extensions",
+    "--disable-sync",
+    "--disable-component-update",
+    "--disable-background-networking",
+    # The page makes no request. For any other request host names do not resolve, and addresses use
+    # a proxy that does not exist.
+    "--host-resolver-rules=MAP * ~NOTFOUND",
+    "--proxy-server=http://127.0.0.1:9",
+    "--proxy-bypass-list=<-loopback>",
+    "--no-pdf-header-footer",
+    "--generate-pdf-document-outline",
+)
+
+
+_MAGIC: Final = b"%PDF-"
+
+
+def browser(environment: Mapping[str, str] = os.environ) -> str:
+    """Path of the Chromium that prints.
+
+    Args:
+        environment: Has ``JMXLAKE_CHROMIUM`` and ``PATH``.
+
+    Raises:
+        PrintError: Chromium is not installed.
+    """
+    named = environment.get(BROWSER_SETTING)
+    for name in [named] if named else BROWSERS:
+        if program := shutil.which(name, path=environment.get("PATH")):
+            return program
+    if named:
+        raise PrintError(f"{BROWSER_SETTING}: {named} is not a program that can be started")
+    raise PrintError(
+        "a PDF needs Chromium, and there is none on PATH: install the package chromium, or "
+        f"set {BROWSER_SETTING} to a Chromium or Chrome"
+    )
+
+
+def printed(html: str, program: str, seconds: float = SECONDS) -> bytes:
+    """Return a page as PDF, on the paper size of its style (A4).
+
+    Args:
+        html: The page.
+        program: The browser, see ``browser``.
+        seconds: Timeout.
+
+    Raises:
+        PrintError: The browser failed, or did not print in time.
+    """
+    with tempfile.TemporaryDirectory(prefix="jmxlake-print-") as folder:
+        source, target = Path(folder, "page.html"), Path(folder, "page.pdf")
+        source.write_text(html, encoding="utf-8")
+        command = [
+            program,
+            *_FLAGS,
+            *["--no-sandbox"] * (os.geteuid() == 0),  # Chromium refuses to start with one as root
+            f"--user-data-dir={Path(folder, 'profile')}",
+            f"--print-to-pdf={target}",
+            source.as_uri(),
+        ]
+        messages = _run(command, seconds)
+        content = target.read_bytes() if target.is_file() else b""
+    if not content.startswith(_MAGIC):
+        raise PrintError(f"{program} printed nothing: {_reason(messages)}")
+    return content
+
+
+def _run(command: Sequence[str], seconds: float) -> str:
+    """Run the browser until it and all its children have ended; return its standard error."""
+    program = command[0]
+    try:
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+            text=True, errors="replace", start_new_session=True,
+        )  # fmt: skip
+    except OSError as error:
+        raise PrintError(f"{program} cannot be started: {error.strerror}") from error
+    try:
+        return process.communicate(timeout=seconds)[1]
+    except subprocess.TimeoutExpired as error:
+        raise PrintError(f"{program} did not print within {seconds:g} s") from error
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+
+
+def _reason(messages: str) -> str:
+    """Return the last error in the browser's messages, without the place in its sources."""
+    lines = [line.strip() for line in messages.splitlines() if line.strip()]
+    errors = [line for line in lines if "ERROR" in line or "FATAL" in line] or lines
+    return errors[-1].rpartition("] ")[2][:300] if errors else "it gave no reason"

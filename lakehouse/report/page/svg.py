@@ -14,7 +14,8 @@ from markupsafe import Markup, escape
 
 from lakehouse.core import display, periods
 from lakehouse.core.periods import Span, overlap, union
-from lakehouse.report.summary.model import Event, Week
+from lakehouse.report.summary.events import Event
+from lakehouse.report.summary.objective_rows import Week
 
 
 def element(tag: str, *content: str | Markup, **attributes: object) -> Markup:

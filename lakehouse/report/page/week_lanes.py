@@ -24,7 +24,7 @@ from lakehouse.report.page.svg import (
     percent,
     to_come,
 )
-from lakehouse.report.summary.model import Event
+from lakehouse.report.summary.events import Event
 
 _LANE: Final = 62
 _TOP: Final = 20

@@ -1,1 +1,1 @@
-"""The short report as a mail, a message of Slack and a card of Microsoft Teams, and their way."""
+"""The short report as messages for mail and chats, and their delivery."""

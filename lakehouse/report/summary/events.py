@@ -5,7 +5,7 @@ A cause that is inferred from evidence of the same time starts with *Likely*. Wi
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from lakehouse.core import display
 from lakehouse.core.periods import Span
@@ -14,9 +14,63 @@ from lakehouse.report.facts.by_owner import is_of_brokers
 from lakehouse.report.facts.objectives.statement_rows import Status
 from lakehouse.report.figures import Facts, Name, Row
 from lakehouse.report.summary import impacts, texts
-from lakehouse.report.summary.model import Event, Text
-from lakehouse.report.summary.opening import Frame, blind
-from lakehouse.report.summary.texts import joined, line, listed, plain, text, words
+from lakehouse.report.summary.texts import (
+    Frame,
+    Text,
+    blind,
+    joined,
+    line,
+    listed,
+    plain,
+    text,
+    words,
+)
+
+
+class Event(NamedTuple):
+    """One event in words.
+
+    Attributes:
+        number: Its place in the list, from 1; the same in every output.
+        status: ``missed`` from a whole budget, ``at_risk`` from half of it, otherwise ``met``;
+            ``no_data`` if no objective counts it.
+        is_major: Whether it used at least half of an error budget.
+        when: ``Wed 18 Nov 14:27 to 14:47``, ``7 of 7 days, 11:02 to 12:23``, ``since Sat 14:02``.
+        length: Its bad time: ``20 min``, ``4 h 20 min in total``.
+        repeats: ``happened 3 weeks in a row``; empty the first time.
+        title: Subject and verb: ``An outage of broker-2 hit payments and scratch``.
+        impact: Its impact, with counts.
+        cause: Starts with *Likely* if inferred, or *Not known* with the causes that were ruled out.
+        next_step: Imperative; empty if there is nothing to do.
+        owner: None: no owners file, or no owner.
+        affects: ``affects Finance``, where it belongs to the owner of the brokers.
+        used: ``1,240 % of loss budget``; empty: no objective has it.
+        used_share: Greatest share of an error budget that it used.
+        objective: Name of the objective of ``used``.
+        notes: ``planned``, ``agreed not to count``, ``no objective``.
+        parts: Its bad intervals, for drawings.
+        subject: Subject for ``jmxlake explain``: a topic, group, client or source.
+    """
+
+    number: int
+    status: Status
+    is_major: bool
+    when: str
+    length: str
+    repeats: str
+    title: Text
+    impact: Text
+    cause: Text
+    next_step: Text
+    owner: Name | None
+    used: str
+    used_share: float | None
+    objective: str | None
+    notes: tuple[str, ...]
+    parts: tuple[Span, ...]
+    subject: Name | None
+    affects: Text = ()
+
 
 _UNOBSERVED: Final = 2
 _RATES: Final = {"produce": "By/s", "fetch": "By/s", "request": "%"}

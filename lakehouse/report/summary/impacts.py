@@ -7,9 +7,7 @@ from lakehouse.core import display
 from lakehouse.report import figures
 from lakehouse.report.figures import Facts, Row, value_at
 from lakehouse.report.summary import texts
-from lakehouse.report.summary.model import Text
-from lakehouse.report.summary.opening import Frame
-from lakehouse.report.summary.texts import capital, joined, line, listed, text, words
+from lakehouse.report.summary.texts import Frame, Text, capital, joined, line, listed, text, words
 
 _HITS: Final = 3
 _REQUESTS: Final = ("produce", "fetch")

@@ -18,7 +18,11 @@ from rich.text import Text as Styled
 from lakehouse.core import display
 from lakehouse.report.figures import Name
 from lakehouse.report.summary import texts
-from lakehouse.report.summary.model import Event, Objective, Strong, Summary, Text, Tile
+from lakehouse.report.summary.events import Event
+from lakehouse.report.summary.objective_rows import Objective
+from lakehouse.report.summary.opening import Tile
+from lakehouse.report.summary.summarize import Summary
+from lakehouse.report.summary.texts import Strong, Text
 
 MOST_EVENTS: Final = 3
 """Events in a message to a chat."""

@@ -12,9 +12,61 @@ from lakehouse.report.facts.objectives.statement_rows import STATUSES, Status
 from lakehouse.report.figures import Facts, Name, Row
 from lakehouse.report.owners import shown
 from lakehouse.report.summary import texts
-from lakehouse.report.summary.model import Objective, Text, Week
-from lakehouse.report.summary.opening import Frame
-from lakehouse.report.summary.texts import line, text, words
+from lakehouse.report.summary.texts import Frame, Text, line, text, words
+
+
+class Week(NamedTuple):
+    """The status of an objective in one week."""
+
+    name: str
+    status: Status
+
+
+class Objective(NamedTuple):
+    """One row of the table of objectives.
+
+    Attributes:
+        name: Name of its file, for anchors.
+        title: ``Unread data loss``.
+        status: Its one status.
+        word: ``Missed``.
+        worst: Worst subject, its bad time with wide bounds, and how many subjects missed.
+        attained: ``98.76 %``, ``98.9 to 99.9 %`` where the bounds could change the status.
+        bounds: Exact figure and bounds, for a tooltip.
+        target: ``target 99.9 %``; with windows that are not the period: ``28 days to 22 Nov``.
+        used: Budget used by the worst subject: ``1,240 %``, ``not known``.
+        used_share: The same, as a fraction of the whole window's budget; None: not known.
+        used_low: At least; None: not known.
+        used_high: At most, unobserved time included; None: not known.
+        left: Budget left at the end of each hour so far, fraction of the whole; empty: not known.
+        weeks: The last eight weeks, oldest first.
+        owner: Owner of the worst subject; None: no owners file, or no owner.
+        section: Anchor of the details.
+        note: Business hours, corrections: a second line, mostly empty.
+        subject: Name of the worst subject; empty without subjects.
+        unobserved_us: Its unobserved time, microseconds; None: not known.
+    """
+
+    name: str
+    title: str
+    status: Status
+    word: str
+    worst: Text
+    attained: str
+    bounds: str
+    target: str
+    used: str
+    used_share: float | None
+    used_low: float | None
+    used_high: float | None
+    left: tuple[float, ...]
+    weeks: tuple[Week, ...]
+    owner: Name | None
+    section: str
+    note: str
+    subject: Text = ()
+    unobserved_us: int | None = None
+
 
 _SECTIONS: Final = (
     (r"kafka\.partition\.(unavailable|(under|at)_min_isr|leaderless)", "availability"),

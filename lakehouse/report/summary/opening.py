@@ -1,62 +1,63 @@
-"""The start of a report: its period, coverage and headline, and its key figures.
+"""The start of a report: its period, headline and key figures.
 
 A key figure has its change against the week before and its trend.
 """
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple, cast, get_args
+from typing import Any, Final, Literal, NamedTuple, cast, get_args
 
 from lakehouse.core import display
-from lakehouse.core.periods import Span, instant
-from lakehouse.report import evidence, figures
+from lakehouse.core.periods import instant
+from lakehouse.report import figures
 from lakehouse.report.facts.objectives.statement_rows import STATUSES, Status
-from lakehouse.report.figures import Facts, Row, value_at
+from lakehouse.report.figures import Facts, Row
 from lakehouse.report.summary import texts
-from lakehouse.report.summary.model import Change, Headline, Objective, Text, Tile
-from lakehouse.report.summary.texts import Bounded, line, text, words
+from lakehouse.report.summary.objective_rows import Objective
+from lakehouse.report.summary.texts import Bounded, Frame, Text, blind, line, text, words
+
+Change = Literal["worse", "better", "unclear", "same", "none"]
+"""Against the week before; ``none``: there is nothing to compare with."""
 
 
-class Frame(NamedTuple):
-    """Period and coverage, on which every text of a report depends.
+class Headline(NamedTuple):
+    """The worst status and its count.
 
     Attributes:
-        span: The period, microseconds.
-        observed_to: End of the observable time; the end of the period if it has ended.
-        is_running: Whether the period has not ended.
-        is_blind: Whether too little was observed to state anything good.
-        floor: Least observed share for a good statement.
-        coverage: Observed share of the expected time; None: nothing was expected.
-        word: Word for the period: ``week`` or ``period``.
-        has_week_before: Whether the facts have the week before.
+        status: The worst status of all objectives; ``no_data`` below the coverage floor.
+        text: ``4 of 9 objectives missed``.
+        then: ``the same 4 as last week``; empty if there is nothing to compare with.
     """
 
-    span: Span
-    observed_to: int
-    is_running: bool
-    is_blind: bool
-    floor: float
-    coverage: float | None
-    word: str
-    has_week_before: bool
+    status: Status
+    text: str
+    then: str
 
 
-def frame_of(facts: Facts) -> Frame:
-    """Return the frame of a report, whatever version wrote it."""
-    start, end = figures.span_of(facts, "from", "to")
-    made = facts.get("generated_at")
-    now = end if made is None else min(end, max(start, figures.moment(made)))
-    is_running = bool(facts.get("running", now < end))
-    if facts.get("elapsed") is not None:
-        now = start + round(float(facts["elapsed"]) * (end - start))
-    percent = value_at(facts, "coverage.percent")
-    floor = evidence.floor_of(facts) / 100
-    share = None if percent is None else percent / 100
-    is_blind = not share or share < floor
-    word = texts.week_word(facts)
-    observed_to = now if is_running else end
-    had_week = bool(facts.get("previous"))
-    return Frame((start, end), observed_to, is_running, is_blind, floor, share, word, had_week)
+class Tile(NamedTuple):
+    """A key figure with its change and its trend.
+
+    Attributes:
+        anchor: The section of the details that it links to.
+        label: ``Writes unavailable``.
+        value: ``20 min``, ``≤ 42,000``, ``2 of 12``, ``not known``, ``not collected``.
+        status: The worst status of its objectives; None: no objective is on it.
+        note: ``worst topic: orders (±40 s)``.
+        delta: ``+9 min vs W46``, ``+1 min; no clear change``.
+        change: Kind of the change.
+        trend: The last eight weeks, oldest first. Greater is worse. None: not known.
+        title: Exact figure and bounds, for a tooltip.
+    """
+
+    anchor: str
+    label: str
+    value: str
+    status: Status | None
+    note: Text
+    delta: str
+    change: Change
+    trend: tuple[float | None, ...]
+    title: str
 
 
 def period(frame: Frame) -> str:
@@ -105,14 +106,6 @@ def headline(facts: Facts, objectives: Sequence[Objective], frame: Frame) -> Hea
     tally = Counter(one.status for one in objectives)
     worst = next(status for status in STATUSES if tally[status])
     return Headline(worst, _text(worst, tally, frame), _then(facts, objectives, frame))
-
-
-def blind(frame: Frame) -> str:
-    """Return that too little was observed, and how much."""
-    if not frame.coverage:
-        return line("headline.blind_at_all", period=frame.word)
-    share = display.share(frame.coverage, 1, "down")
-    return line("headline.blind", share=share, period=frame.word)
 
 
 def _text(worst: Status, tally: Counter[Status], frame: Frame) -> str:

@@ -7,17 +7,81 @@ objectives are on unobserved time, the pooled score and restated weeks.
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from lakehouse.core import display
-from lakehouse.core.periods import length
+from lakehouse.core.periods import Span, length
 from lakehouse.report import figures
-from lakehouse.report.figures import Facts, Row
+from lakehouse.report.figures import Facts, Name, Row
 from lakehouse.report.summary import events, impacts, texts
-from lakehouse.report.summary.model import Event, Objective, Summary, Text
-from lakehouse.report.summary.objective_rows import LEVELS, objective_rows
-from lakehouse.report.summary.opening import Frame, elapsed, frame_of, headline, period, tiles
-from lakehouse.report.summary.texts import capital, joined, line, listed, spaced, text, words
+from lakehouse.report.summary.events import Event
+from lakehouse.report.summary.objective_rows import LEVELS, Objective, objective_rows
+from lakehouse.report.summary.opening import Headline, Tile, elapsed, headline, period, tiles
+from lakehouse.report.summary.texts import (
+    Frame,
+    Text,
+    capital,
+    frame_of,
+    joined,
+    line,
+    listed,
+    spaced,
+    text,
+    words,
+)
+
+
+class Summary(NamedTuple):
+    """A report in short: every output shows these words and draws these figures.
+
+    Texts are plain, with plain spaces between words, and safe to show on one line; names from
+    outside are of type ``Name``, so that a page can isolate and abbreviate them. Instants are
+    microseconds since 1970 (UTC). Shares of an error budget are fractions: 1.0 is the whole budget
+    of the window.
+
+    Attributes:
+        title: ``Kafka SLO report``.
+        cluster: Its name.
+        team: The team of a team's report; None: all.
+        week: ``Week 47``; empty if the period is not an ISO week.
+        period: ``Mon 16 to Sun 22 Nov 2026, UTC``.
+        running: ``week running: 81 % elapsed``; empty if it has ended.
+        span: The period.
+        elapsed_to: End of the observable time; the end of the period if it has ended.
+        headline: The worst verdict.
+        lead: The greatest events, at most three sentences.
+        tiles: Four to six key figures.
+        events: All events, most of a budget first.
+        events_note: ``5 events used at least 50 % of a weekly error budget. 2 others did not.``
+        objectives: Worst first.
+        objectives_note: ``4 missed, 5 met. The worst subject sets the status.``
+        has_owners: Whether an owners file is known.
+        notes: Unobserved time, pooled score, restated weeks: one sentence each.
+        not_collected: ``consumer lag (metric kafka.group.lag)``.
+        is_blind: Whether too little was observed to state anything; then ``tiles`` and ``events``
+            are empty, and ``headline`` has the observed share.
+    """
+
+    title: str
+    cluster: Name
+    team: Name | None
+    week: str
+    period: str
+    running: str
+    span: Span
+    elapsed_to: int
+    headline: Headline
+    lead: tuple[Text, ...]
+    tiles: tuple[Tile, ...]
+    events: tuple[Event, ...]
+    events_note: str
+    objectives: tuple[Objective, ...]
+    objectives_note: str
+    has_owners: bool
+    notes: tuple[Text, ...]
+    not_collected: tuple[str, ...]
+    is_blind: bool
+
 
 _SENTENCES: Final = 3
 _SEVERAL_DAYS: Final = 2

@@ -1,4 +1,4 @@
-"""Texts of words.yaml, filled in with figures and names, and these figures and names as text.
+"""Texts of words.yaml, filled in with figures and names, and what all texts depend on.
 
 A template has ``{name}``, ``{name!b}`` for a figure that stands out, ``{n:topic}`` for a number
 with its noun, and ``{n:was/were}`` for a word that depends on a number. ``[parts]`` are left out if
@@ -14,9 +14,18 @@ from typing import Any, Final, NamedTuple, TypeVar, cast
 
 from lakehouse.core import display
 from lakehouse.core.periods import Span, instant
-from lakehouse.report import figures, resources
+from lakehouse.report import evidence, figures
 from lakehouse.report.figures import Facts, Name, Row, value_at
-from lakehouse.report.summary.model import Strong, Text
+
+
+class Strong(NamedTuple):
+    """A figure in a sentence that a reader looks for."""
+
+    text: str
+
+
+Text = tuple[str | Name | Strong, ...]
+"""A sentence: words, names and figures in reading order."""
 
 Value = str | float | Name | Text | None
 """A value of a template; None and empty values leave out their part."""
@@ -52,7 +61,7 @@ def words(path: str) -> str:
     Args:
         path: Its keys, with dots between them.
     """
-    return str(value_at(resources.declared(_FILE), path) or "")
+    return str(value_at(figures.declared(_FILE), path) or "")
 
 
 def text(path: str, /, **values: Value) -> Text:
@@ -317,3 +326,56 @@ def week_word(facts: Facts) -> str:
 def week_name(week: object) -> str:
     """Return the short name of an ISO week: ``W47`` of ``2026-W47``."""
     return display.line(week, 20).rpartition("-")[2]
+
+
+# Period and coverage.
+
+
+class Frame(NamedTuple):
+    """Period and coverage, on which every text of a report depends.
+
+    Attributes:
+        span: The period, microseconds.
+        observed_to: End of the observable time; the end of the period if it has ended.
+        is_running: Whether the period has not ended.
+        is_blind: Whether too little was observed to state anything good.
+        floor: Least observed share for a good statement.
+        coverage: Observed share of the expected time; None: nothing was expected.
+        word: Word for the period: ``week`` or ``period``.
+        has_week_before: Whether the facts have the week before.
+    """
+
+    span: Span
+    observed_to: int
+    is_running: bool
+    is_blind: bool
+    floor: float
+    coverage: float | None
+    word: str
+    has_week_before: bool
+
+
+def frame_of(facts: Facts) -> Frame:
+    """Return the frame of a report, whatever version wrote it."""
+    start, end = figures.span_of(facts, "from", "to")
+    made = facts.get("generated_at")
+    now = end if made is None else min(end, max(start, figures.moment(made)))
+    is_running = bool(facts.get("running", now < end))
+    if facts.get("elapsed") is not None:
+        now = start + round(float(facts["elapsed"]) * (end - start))
+    percent = value_at(facts, "coverage.percent")
+    floor = evidence.floor_of(facts) / 100
+    share = None if percent is None else percent / 100
+    is_blind = not share or share < floor
+    word = week_word(facts)
+    observed_to = now if is_running else end
+    had_week = bool(facts.get("previous"))
+    return Frame((start, end), observed_to, is_running, is_blind, floor, share, word, had_week)
+
+
+def blind(frame: Frame) -> str:
+    """Return that too little was observed, and how much."""
+    if not frame.coverage:
+        return line("headline.blind_at_all", period=frame.word)
+    share = display.share(frame.coverage, 1, "down")
+    return line("headline.blind", share=share, period=frame.word)

@@ -10,11 +10,11 @@ from pkgutil import iter_modules
 from typing import Any, Final, NamedTuple
 
 from lakehouse.core import display
-from lakehouse.report import evidence, resources, tables
+from lakehouse.report import evidence, figures, tables
 from lakehouse.report.evidence import Evidence
 from lakehouse.report.facts.fields import Question
 from lakehouse.report.figures import Facts, Row
-from lakehouse.report.summary.model import Summary
+from lakehouse.report.summary.summarize import Summary
 from lakehouse.report.tables import table_spec
 from lakehouse.report.tables.table_spec import Listing, TableSpec
 
@@ -117,7 +117,7 @@ def _detail(anchor: str, title: str, stated: Iterable[Part | None]) -> Detail | 
 
 def note_of(anchor: str) -> str:
     """Return the note of page.yaml on a section; empty without any."""
-    return str(resources.declared("page.yaml")["notes"].get(anchor, ""))
+    return str(figures.declared("page.yaml")["notes"].get(anchor, ""))
 
 
 def counted(
@@ -196,8 +196,8 @@ def _hidden(facts: Facts, question: Question) -> list[str]:
     said = []
     for name, times in evidence.hidden(facts, question).items():
         counted_, shown = (display.seconds(one) for one in times)
-        some = resources.sentence("some_shown" if times[1] else "none_shown", time=shown)
-        said.append(plain(resources.sentence(name, counted=counted_, shown=some)))
+        some = figures.sentence("some_shown" if times[1] else "none_shown", time=shown)
+        said.append(plain(figures.sentence(name, counted=counted_, shown=some)))
     return said
 
 

@@ -1,21 +1,25 @@
-"""Storage of topics: disk use, time until retention.bytes, tiered-storage lag, remote reads."""
+"""Storage of topics: disk use, time until retention.bytes, tiered storage, and the cost by team.
+
+Costs are the use of each owner's topics, clients and groups.
+"""
 
 import math
 from typing import Any, Final
 
 from lakehouse.core import display
 from lakehouse.report import figures
-from lakehouse.report.facts.fields import Rows
-from lakehouse.report.facts.sections import remote_reads, tier_lag
-from lakehouse.report.facts.sections.remote_reads import ReadingBroker
-from lakehouse.report.facts.sections.storage import QUESTION, StoredTopic
+from lakehouse.report.facts.fields import LABELS, Rows
+from lakehouse.report.facts.sections import remote_storage, tier_lag
+from lakehouse.report.facts.sections.limits import CAPACITY_QUESTION, StoredTopic
+from lakehouse.report.facts.sections.remote_storage import ReadingBroker
 from lakehouse.report.facts.sections.tier_lag import (
     HeldTopic,
     LaggingPartition,
     OrphanedPartition,
     TierBroker,
 )
-from lakehouse.report.figures import Facts, Row, length
+from lakehouse.report.figures import Facts, Name, Row, length, value_at
+from lakehouse.report.owners import GIB, MONTH_SECONDS, Account
 from lakehouse.report.tables.section import (
     Claim,
     Part,
@@ -29,8 +33,11 @@ from lakehouse.report.tables.section import (
 from lakehouse.report.tables.table_spec import (
     Cell,
     Column,
+    Content,
     TableSpec,
+    between,
     count,
+    joined,
     most,
     name,
     number,
@@ -84,7 +91,7 @@ STORED: Final = TableSpec(
 
 
 def _stored(facts: Facts) -> Part:
-    decided = figures_known(facts, QUESTION)
+    decided = figures_known(facts, CAPACITY_QUESTION)
     rows = STORED.bad_rows(STORED.all_rows(facts))
     if not decided.is_answered or not rows:
         return unanswered(decided) if decided.reason else Part("0 topics")
@@ -219,7 +226,7 @@ HELD: Final = TableSpec(
 )
 
 READ: Final = TableSpec(
-    rows=remote_reads.QUESTION.bad[0],
+    rows=remote_storage.QUESTION.bad[0],
     caption="Topics read from remote storage",
     noun="tiered topic",
     columns=(
@@ -263,7 +270,7 @@ TIERED: Final = section(
         more=(WAITING, HELD),
     ),
     counted(
-        remote_reads.QUESTION,
+        remote_storage.QUESTION,
         Claim(
             READ,
             lambda row: size(row.get("bytes")),
@@ -273,3 +280,88 @@ TIERED: Final = section(
         Claim(READERS, _throttled, "throttled by a fetch quota", is_own=False),
     ),
 )
+
+
+def _owner(row: Row) -> Cell:
+    names = [figures.name(row[key]) for key in LABELS if row.get(key) is not None]
+    found: list[Name] = list(dict.fromkeys(names))
+    return Cell(joined(found) or ("no owner",))
+
+
+def _some(content: Content, nouns: str) -> Content:
+    """Return a content with the number of subjects that its figure leaves out."""
+    path = f"not_known.{nouns}"
+
+    def made(row: Row) -> Cell:
+        missing = value_at(row, path) or 0
+        text = f"without {display.plural(missing, nouns.removesuffix('s'))}" if missing else ""
+        return content.cell(row)._replace(bounds=text)
+
+    return of(made, *content.keys, path)
+
+
+def _share(share: float | None) -> str:
+    return "" if share is None else display.share(share, 0)
+
+
+def _gib_months(byte_seconds: float | None) -> str:
+    if byte_seconds is None:
+        return display.NOT_KNOWN
+    return f"{byte_seconds / MONTH_SECONDS / GIB:,.1f}" if byte_seconds else "0"
+
+
+def _cost(row: Row) -> str:
+    cost, currency = row.get("cost"), row.get("currency")
+    if cost is None:
+        return display.NOT_KNOWN
+    return f"{cost:,.2f}" + (f"\u00a0{display.line(currency)}" if currency is not None else "")
+
+
+ACCOUNTS: Final = TableSpec(
+    rows=Rows(Account, "owners.accounts"),
+    caption="Owners",
+    noun="owner",
+    columns=(
+        Column("Owner", of(_owner, *LABELS, is_figure=False)),
+        Column("Topics", number("topics")),
+        Column("Clients", number("clients")),
+        Column("Groups", number("groups")),
+        Column("Highest budget used", number("highest_used", _share)),
+        Column("Total budget used", number("total_used", _share)),
+        Column("Throttled", _some(number("throttled_us", length), "clients")),
+        Column("Messages lost (offsets)", _some(between("offsets"), "groups")),
+        Column("Uploaded", number("uploaded_bytes", size)),
+        Column("Read back", number("read_bytes", size)),
+        Column("Stored (GiB-months)", _some(
+            number("stored_byte_seconds", _gib_months), "topics"
+        )),
+        Column("On disk (GiB-months)", number("disk_byte_seconds", _gib_months)),
+        Column("Cost", of(_cost, "cost")),
+    ),
+    file="owners",
+    unknown="",
+)  # fmt: skip
+
+
+def _costs(facts: Facts) -> Part | None:
+    if not facts.get("owners"):
+        return None
+    accounts, currency = facts["owners"]["accounts"], facts["owners"].get("currency")
+    owned = [row for row in accounts if any(row.get(key) for key in LABELS)]
+    unowned: Row = next((row for row in accounts if row not in owned), {})
+    teams = {row["team"] for row in owned if row.get("team") is not None}
+    said = [display.plural(len(teams), "team")]
+    said += [
+        f"{display.plural(unowned[key], key[:-1])} without an owner"
+        for key in ("topics", "clients", "groups")
+        if unowned.get(key)
+    ]
+    cost = "The owners file has no prices, so the table has no costs."
+    if currency is not None:
+        cost = f"Costs are in {display.line(currency)} and include known amounts only."
+    rows = [{**row, "currency": currency} for row in accounts]
+    listing = ACCOUNTS.listing({**facts, "owners": None}, rows)
+    return Part(plain("; ".join(said)), (listing,), (cost,))
+
+
+COSTS: Final = section("owners", "Cost by team", _costs)

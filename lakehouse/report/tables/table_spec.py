@@ -10,8 +10,17 @@ from lakehouse.report import evidence, figures, owners
 from lakehouse.report.evidence import Evidence
 from lakehouse.report.facts import fields
 from lakehouse.report.facts.fields import Rows
-from lakehouse.report.figures import BOUNDS, Facts, Name, Row, around, length, rows_at, value_at
-from lakehouse.report.resources import declared
+from lakehouse.report.figures import (
+    BOUNDS,
+    Facts,
+    Name,
+    Row,
+    around,
+    declared,
+    length,
+    rows_at,
+    value_at,
+)
 
 MOST: Final = 100
 """Rows of a table; a file has the others. So the page of a fleet stays below 1.5 MB."""

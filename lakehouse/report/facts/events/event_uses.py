@@ -26,7 +26,7 @@ from lakehouse.report.facts.fields import TOPIC, Known, Means
 from lakehouse.report.facts.gold import Gold, Sums
 from lakehouse.report.facts.gold_figures import per_second
 from lakehouse.report.facts.sections.consumer_groups import LostBeforeRead
-from lakehouse.report.facts.sections.min_isr import KINDS as AVAILABILITY_KINDS
+from lakehouse.report.facts.sections.replication import KINDS as AVAILABILITY_KINDS
 from lakehouse.report.facts.sections.throttling import KINDS, Quotas, quota_in_force, quotas
 from lakehouse.slo.sla_statement import Statement
 

@@ -4,9 +4,9 @@ A group that has read every record of the scrape before keeps up, and does not l
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from operator import itemgetter
-from typing import Annotated, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.metrics import PARTITION_LAG
@@ -18,7 +18,6 @@ from lakehouse.report.facts import fields
 from lakehouse.report.facts.fields import Bounds, Known, Means, Question, Rows
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.gold_figures import duration
-from lakehouse.report.figures import group_totals
 from lakehouse.slo.sla_statement import Statement, unknown_of
 from lakehouse.slo.trends import NO_WEEKS, Weeks
 
@@ -195,6 +194,48 @@ def _lost(
             groups.append(own._replace(offsets_high=None) if is_open else own)
     groups.sort(key=lambda one: (-one.offsets_low, str(one.group), str(one.topic)))
     return groups
+
+
+_OF_GROUP: Final = ("group", "team", "owner", "tier")
+
+
+def group_totals(partitions: Iterable[Row]) -> list[dict[str, Any]]:
+    """Return the offsets that each group lost in all its partitions, most first.
+
+    Args:
+        partitions: Rows of ``lost_before_read.groups``. If a partition lacks an upper bound, its
+            group lacks it. The unknown time of a group is the longest of its partitions.
+    """
+    by_group: dict[Any, list[Row]] = {}
+    for row in partitions:
+        by_group.setdefault(row["group"], []).append(row)
+    totals = [
+        {
+            **{key: row for key, row in rows[0].items() if key in _OF_GROUP},
+            "topics": len({row.get("topic") for row in rows}),
+            "partitions": len(rows),
+            "offsets_low": _sum(
+                [low for row in rows if (low := row.get("offsets_low")) is not None]
+            ),
+            "offsets_high": _sum([row.get("offsets_high") for row in rows]),
+            "unknown_us": _most(row.get("unknown_us") for row in rows),
+        }
+        for rows in by_group.values()
+    ]
+    return sorted(totals, key=_most_lost)
+
+
+def _most_lost(row: Row) -> tuple[float, str]:
+    return -(row["offsets_high"] or row["offsets_low"] or 0), str(row["group"])
+
+
+def _sum(values: Sequence[float | None]) -> float | None:
+    return None if None in values or not values else sum(filter(None, values))
+
+
+def _most(values: Iterable[int | None]) -> int | None:
+    found = list(values)
+    return None if None in found else max(value for value in found if value is not None)
 
 
 def _group(row: Row, last: Row, expected_us: int | None) -> GroupLag:

@@ -25,7 +25,7 @@ from lakehouse.report.facts.fields import (
 )
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.gold_figures import counted, nothing, unread
-from lakehouse.report.facts.sections.min_isr import time_of_any
+from lakehouse.report.facts.sections.replication import time_of_any
 from lakehouse.slo.sla_statement import Statement, unknown_of
 from lakehouse.slo.trends import NO_WEEKS, Weeks
 

@@ -17,7 +17,7 @@ from lakehouse.report.facts.gold import SEEN, Gold
 from lakehouse.report.facts.gold_figures import duration, hidden_spans
 from lakehouse.report.facts.sections.consumer_groups import ROUNDED_UP
 from lakehouse.report.facts.sections.golden_signals import ANSWERS, GOOD, P99, TRAFFIC, error_of
-from lakehouse.report.facts.sections.other_metrics import COLUMNS, TABLES, OwnMetrics, mean
+from lakehouse.report.facts.sections.monitoring import COLUMNS, TABLES, OwnMetrics, mean
 
 Point = tuple[float | None, ...]
 """A value and its two bounds."""

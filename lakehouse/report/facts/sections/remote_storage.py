@@ -1,4 +1,4 @@
-"""KIP-1002: reads from remote storage, and the cost of their index fetches.
+"""Use of remote storage, reads from it (KIP-1002), and the cost of their index fetches.
 
 No Kafka release counts its index fetches. They are measured if a plugin counts them (jmxlake's in
 deploy/kafka, which can fetch all indexes of a segment at once, or Aiven's), and otherwise modelled
@@ -7,10 +7,11 @@ that does it, and modelled otherwise. docs/questions.md has the formulas and the
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Final, Literal, NamedTuple
 
 from lakehouse import tables
+from lakehouse.core.metrics import COPY_LAG
 from lakehouse.report.facts.fields import (
     SOURCE,
     TOPIC,
@@ -40,6 +41,7 @@ from lakehouse.report.facts.gold_figures import (
     with_bounds,
 )
 from lakehouse.report.facts.sections.tier_lag import LaggingTopic
+from lakehouse.slo.sla_statement import Statement, unknown_of
 
 _FETCHES: Final = "kafka.topic.remote_fetch.requests"
 _READS: Final = "kafka.broker.remote_log_reader.fetches"
@@ -438,3 +440,42 @@ QUESTION: Final = Question(
         "kafka.rsm.index_object.*",
     ),
 )  # fmt: skip
+
+
+class TieredTopic(NamedTuple):
+    """Use of remote storage by a topic, which providers charge for."""
+
+    topic: Annotated[str, TOPIC]
+    uploaded_bytes: Annotated[Bounds, Means(
+        "bytes uploaded to remote storage", Rise("kafka.topic.remote_copy.bytes"))]  # fmt: skip
+    read_bytes: Annotated[Bounds, Means(
+        "bytes read from remote storage", Rise("kafka.topic.remote_fetch.bytes"))]  # fmt: skip
+    stored_byte_seconds: Annotated[Known, Means(
+        "bytes in remote storage times observed seconds",
+        Sum("kafka.topic.remote_log_size.bytes"))]  # fmt: skip
+    size_ms_max: Annotated[Known, Means(
+        "maximum time a broker took to compute that size, milliseconds",
+        Max("kafka.topic.remote_log_size.computation_time"))]  # fmt: skip
+    unknown_us: Annotated[int | None, UNKNOWN]
+
+
+class Tiering(NamedTuple):
+    """The section on the use of remote storage."""
+
+    topics: Annotated[list[TieredTopic], Means("topics with bytes in remote storage")]
+
+
+def tiering(gold: Gold, statements: Sequence[Statement]) -> Tiering:
+    """Return bytes uploaded, read and stored of each topic with any of these."""
+    unknown = {key[0]: us for key, us in unknown_of(statements, COPY_LAG).items()}
+    topics = [
+        TieredTopic(topic, **figures(TieredTopic, rows), unknown_us=unknown.get(topic))
+        for topic, rows in sorted(with_bounds(gold, tables.TOPICS).items())
+    ]
+    return Tiering(
+        [
+            one
+            for one in topics
+            if one.uploaded_bytes.value or one.read_bytes.value or one.stored_byte_seconds
+        ]
+    )

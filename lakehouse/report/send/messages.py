@@ -1,4 +1,7 @@
-"""The short report as a message for a chat, and its delivery to a secret address.
+"""The short report as a mail, a message of Slack and a card of Microsoft Teams.
+
+A mail has text, the same as HTML, and attached files. The same report to the same recipients is the
+same message, with the same Message-ID and bytes, except for its date.
 
 Names come from clients of the cluster. In Slack's markup a name could notify the whole room
 (``<!channel>``) or disguise a link, so blocks for Slack, Mattermost and Rocket.Chat have plain text
@@ -10,27 +13,178 @@ interpret Markdown, so a name in them could be a link. A ``TextRun`` interprets 
 has.
 """
 
-import threading
-from collections.abc import Iterator
-from concurrent.futures import Future
-from contextlib import suppress
+import datetime as dt
+import hashlib
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from email.message import EmailMessage
+from email.policy import SMTP
 from typing import Any, Final
-from urllib.parse import urlsplit
-from urllib.request import getproxies, proxy_bypass
-
-import httpx
 
 from lakehouse.core import display
 from lakehouse.errors import SendError
 from lakehouse.report.facts.objectives.statement_rows import Status
-from lakehouse.report.send.settings import Webhook, is_loopback, trust
+from lakehouse.report.figures import Facts, Name, templates
+from lakehouse.report.send.delivery import Letter, Mail
 from lakehouse.report.summary import lines
-from lakehouse.report.summary.model import Strong, Summary, Text, Tile
+from lakehouse.report.summary.lines import summary_text
+from lakehouse.report.summary.opening import Tile
+from lakehouse.report.summary.summarize import Summary
+from lakehouse.report.summary.texts import Strong, Text
+
+MOST_EVENTS: Final = 5
+_LINK_MARKS: Final = re.compile(r"://|@|(?i:www)(?=\.)")
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file to attach: its name, such as ``report.pdf``, its media type and its content."""
+
+    name: str
+    kind: str
+    content: bytes
+
+
+def letter(
+    summary: Summary,
+    files: Sequence[File],
+    mail: Mail,
+    now: dt.datetime,
+    *,
+    link: str | None = None,
+    version: str = "",
+) -> Letter:
+    """Return the message.
+
+    Args:
+        summary: The report in short.
+        files: The attachments.
+        mail: Sender and recipients.
+        now: The date of the message.
+        link: Address of the report; None: no button.
+        version: Version of jmxlake that made the report.
+
+    Raises:
+        SendError: An address is invalid, or not in ASCII.
+    """
+    message = EmailMessage(policy=SMTP)
+    sender, to = _addressed(message, mail)
+    subject = display.shorten(f"Kafka SLO: {lines.headline(summary)}; {_of(summary)}", 200)
+    message["Subject"] = subject
+    message["Date"] = now
+    message["Auto-Submitted"] = "auto-generated"  # so that no auto-reply comes back
+    attached = [file.name for file in files]
+    shown = without_links(summary)
+    message.set_content(text(shown, attached, link))
+    html = _html(shown, attached, link, display.line(version))
+    message.add_alternative(html, subtype="html")
+    for file in files:
+        main, _, sub = file.kind.partition("/")
+        charset = {"charset": "utf-8"} if main == "text" else {}
+        message.add_attachment(file.content, main, sub, filename=file.name, params=charset)
+    digests = (hashlib.sha256(file.content).hexdigest() for file in files)
+    _sign(message, [subject, html, *sender.split("@"), *to, *digests])
+    return Letter(sender, to, message.as_bytes())
+
+
+def text(summary: Summary, attached: Sequence[str], link: str | None) -> str:
+    """Return the mail as plain text: the lines of the terminal."""
+    made = summary_text(summary, terminal=False)
+    if link is not None:
+        made += f"Report: {link}\n"
+    return made + (f"Attached: {', '.join(attached)}\n" if attached else "")
+
+
+def without_links(content: Any) -> Any:
+    """Return the summary with names that mail programs do not show as links.
+
+    A zero-width character after ``://``, ``@`` and ``www`` breaks the patterns of links.
+    """
+    if isinstance(content, str):
+        return _LINK_MARKS.sub("\\g<0>\u200c", content)
+    if isinstance(content, Name):
+        return replace(content, text=without_links(content.text))
+    if isinstance(content, tuple):
+        changed = map(without_links, content)
+        return content._make(changed) if hasattr(content, "_make") else tuple(changed)
+    return content
+
+
+def _of(summary: Summary) -> str:
+    team = "" if summary.team is None else f"team {summary.team.text}, "
+    return f"{team}cluster {summary.cluster.text}, {summary.week or summary.period}"
+
+
+def file_name(facts: Facts, ending: str) -> str:
+    """Return a name for a file of this report that is valid on every system."""
+    week = facts.get("week")
+    parts = ("kafka-slo", facts.get("team"), week["iso"] if week else str(facts["from"])[:10])
+    safe = (re.sub(r"[^A-Za-z0-9]+", "-", str(part)).strip("-")[:40] for part in parts if part)
+    return f"{'-'.join(filter(None, safe))}.{ending}"
+
+
+def _addressed(message: EmailMessage, mail: Mail) -> tuple[str, tuple[str, ...]]:
+    try:
+        message["From"] = mail.sender
+        message["To"] = ", ".join(mail.to)
+        (sender,) = message["From"].addresses
+        to = message["To"].addresses
+    except (ValueError, IndexError) as error:
+        raise SendError(f"mail: an address is invalid: {display.line(error)}") from error
+    if not to:
+        raise SendError("mail: no recipient. List at least one address in mail.to.")
+    for address in (sender, *to):
+        if not (address.username and address.domain and address.addr_spec.isascii()):
+            raise SendError(
+                f"mail: {display.line(str(address))!r} is not an address that every server "
+                "accepts; write it as name@example.org"
+            )
+    return sender.addr_spec, tuple(dict.fromkeys(address.addr_spec for address in to))
+
+
+def _html(summary: Summary, attached: Sequence[str], link: str | None, version: str) -> str:
+    template = templates("lakehouse.report.send").get_template("mail.html.j2")
+    page = template.render(
+        summary=summary,
+        headline=lines.headline(summary),
+        about=lines.about(summary),
+        events=summary.events[:MOST_EVENTS],
+        others=lines.other_events(summary, MOST_EVENTS),
+        not_met=lines.not_met(summary),
+        notes=lines.notes(summary),
+        lines=lines,
+        attached=attached,
+        link=link,
+        version=version,
+    )
+    return "\n".join(line for line in page.splitlines() if line.strip())
+
+
+def _sign(message: EmailMessage, parts: Sequence[str]) -> None:
+    """Derive the Message-ID and the boundaries from the content, not from chance."""
+    digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
+    message["Message-ID"] = f"<{digest}@jmxlake>"
+    for number, part in enumerate(message.walk()):
+        if part.is_multipart():
+            part.set_boundary(f"=_{digest}_{number}")
+
+
+# Chats.
+
 
 HEADER_LIMIT: Final = 150
+
+
 FIELD_LIMIT: Final = 2_000
+
+
 TEXT_LIMIT: Final = 3_000
+
+
 _FALLBACK_LIMIT: Final = 12_000
+
+
 _ESCAPED: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "`": "'"})
 
 Block = dict[str, Any]
@@ -102,9 +256,17 @@ def _fallback(summary: Summary, link: str | None) -> str:
 
 
 SCHEMA: Final = "http://adaptivecards.io/schemas/adaptive-card.json"
+
+
 KIND: Final = "application/vnd.microsoft.card.adaptive"
+
+
 VERSION: Final = "1.4"
+
+
 _RUN_LIMIT: Final = 600
+
+
 _COLOURS: Final[dict[Status, str]] = {
     "missed": "attention", "at_risk": "warning", "uncertain": "warning", "no_data": "default",
     "on_track": "default", "met": "good",
@@ -187,78 +349,3 @@ def _run(text: str, **style: Any) -> Block:
     # The only function of a text run: two braces that do not meet are none.
     harmless = display.shorten(text, _RUN_LIMIT).replace("{{", "{ {")
     return {"type": "TextRun", "text": harmless, **style}
-
-
-_RESPONSE_BYTES: Final = 300
-
-
-def post(message: dict[str, Any], webhook: Webhook) -> None:
-    """Post a message: only to this address, directly, and within the timeout as a whole.
-
-    Raises:
-        SendError: It was not accepted. The address is not in the error, because it is a secret.
-    """
-    url = webhook.url.read("webhook")
-    _check_address(url)
-    client = httpx.Client(
-        verify=trust(webhook.ca_file, "webhook"),
-        timeout=webhook.timeout_seconds,
-        proxy=_proxy(url) if webhook.proxy else None,
-        trust_env=False,  # the address is a secret, and ~/.netrc has others
-        follow_redirects=False,
-        headers={"Accept-Encoding": "identity"},  # unpacked, an answer could be endless
-    )
-    call: Future[str] = Future()
-    threading.Thread(
-        target=_post_once, args=(call, client, url, message), daemon=True, name="webhook"
-    ).start()
-    try:
-        # httpx bounds each read and not their sum, and nothing bounds the look-up of the host.
-        refusal = call.result(webhook.timeout_seconds)
-    except TimeoutError:
-        why = f"no answer within {webhook.timeout_seconds:g} s; it might have been posted"
-        raise SendError(f"webhook: {why}") from None
-    except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as error:
-        reason = display.line(str(error).replace(url, "its address") or type(error).__name__)
-        raise SendError(f"webhook: {reason}") from None
-    if refusal:
-        raise SendError(f"webhook: {display.line(refusal.replace(url, 'its address'))}")
-
-
-def _post_once(call: Future[str], client: httpx.Client, url: str, message: dict[str, Any]) -> None:
-    """Post in a thread of its own; a call that is given up ends with the process."""
-    try:
-        with client:
-            call.set_result(_refusal(client, url, message))
-    except Exception as error:  # noqa: BLE001 - it is raised where the result is taken
-        call.set_exception(error)
-
-
-def _refusal(client: httpx.Client, url: str, message: dict[str, Any]) -> str:
-    """Return why a message was not accepted; empty: it was accepted."""
-    with client.stream("POST", url, json=message) as response:
-        if response.is_success:
-            return ""
-        content = b""
-        with suppress(httpx.HTTPError):
-            content = next(response.iter_raw(_RESPONSE_BYTES), b"")
-    return f"it answered {response.status_code} {content.decode(errors='replace')}".rstrip()
-
-
-def _proxy(url: str) -> str | None:
-    """Return the environment's proxy for an address. None: there is none for it."""
-    parts = urlsplit(url)
-    if proxy_bypass(parts.hostname or ""):
-        return None
-    return getproxies().get(parts.scheme)
-
-
-def _check_address(url: str) -> None:
-    try:
-        parts = urlsplit(url)
-        host = parts.hostname or ""
-    except ValueError:
-        raise SendError("webhook: the address is not a URL") from None
-    is_safe = bool(host) if parts.scheme == "https" else is_loopback(host)
-    if parts.scheme not in {"http", "https"} or not is_safe:
-        raise SendError("webhook: the address is neither https nor on this machine")

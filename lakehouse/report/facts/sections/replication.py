@@ -1,11 +1,14 @@
-"""KIP-164: topics and partitions under or at their min ISR or without a leader, and incidents.
+"""Replication of topics: under or at their min ISR (KIP-164), without a leader, out of sync.
 
 A topic's time is unknown while it is neither good nor observed to be bad. While one partition is
 bad another may be unobserved, so unknown time of partitions is computed from time in which not all
 partitions of the topic were observed.
+
+Missing replicas, leaders out of sync and reassignments are from the metadata log. Under-replicated
+partitions are also in MBeans (family ``replication``), the rest only in the log.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Annotated, Any, Final, NamedTuple
@@ -374,7 +377,7 @@ def _wholly_seen(gold: Gold, objectives: Collection[str]) -> dict[str, dict[int,
     return by_topic
 
 
-QUESTION: Final = Question(
+MIN_ISR_QUESTION: Final = Question(
     name="min-isr",
     read=UNDER_MIN_ISR,
     family="min_isr",
@@ -419,3 +422,81 @@ RACKS: Final = Question(
     fact="min_isr.brokers",
     bad=(Rows(IsrBroker, "min_isr.brokers", ("under_min_isr_partition_seconds",)),),
 )
+
+
+_UNCLEAN: Final = "kafka.partition.unclean_leader"
+
+
+class ReplicatedTopic(NamedTuple):
+    """Time in which any partition of a topic was in a state; all None: not observed."""
+
+    topic: Annotated[str, TOPIC]
+    under_replicated_any_us: Annotated[Bounds, Means(
+        "time in which any partition had an out-of-sync replica, microseconds; empty: the metric "
+        "was not collected", AnyTime("kafka.partition.under_replicated"))]  # fmt: skip
+    without_spare_any_us: Annotated[Bounds, Means(
+        "time in which only the leader of any replicated partition was in sync, microseconds",
+        AnyTime("kafka.partition.without_spare"))]  # fmt: skip
+    reassigning_any_us: Annotated[Bounds, Means(
+        "time in which any partition was being reassigned, microseconds",
+        AnyTime("kafka.partition.reassigning"))]  # fmt: skip
+    unclean_leader_any_us: Annotated[Bounds, Means(
+        "time from the election of an out-of-sync leader until its recovery, microseconds",
+        AnyTime(_UNCLEAN))]  # fmt: skip
+    unclean_elections: Annotated[int | None, Means("number of unclean leader elections")]
+    unknown_us: Annotated[int | None, UNKNOWN]
+
+
+class Replication(NamedTuple):
+    """The section: only topics with such time or elections."""
+
+    topics: Annotated[list[ReplicatedTopic], Means("topics with missing or moving replicas")]
+
+
+def replication(
+    gold: Gold, statements: Sequence[Statement], events: Iterable[Mapping[str, Any]]
+) -> Replication:
+    """Return topics with missing or moving replicas, or with a leader out of sync."""
+    elected = Counter(row["topic"] for row in events if row["kind"] == "unclean_election")
+    unknown = {key[0]: us for key, us in unknown_of(statements, UNAVAILABLE).items()}
+    rows = gold.raised(tables.TOPICS)
+    topics = [
+        ReplicatedTopic(
+            topic,
+            **figures(ReplicatedTopic, rows[topic]),
+            # Unknown without an election and without a reading that would have detected it.
+            unclean_elections=elected[topic] if elected[topic] or rows[topic][_UNCLEAN] else None,
+            unknown_us=unknown.get(topic),
+        )
+        for topic in sorted(rows.keys() | elected.keys())
+    ]
+    return Replication([one for one in topics if one.unclean_elections or _happened(one)])
+
+
+def _happened(topic: ReplicatedTopic) -> bool:
+    return any(one.high for one in topic if isinstance(one, Bounds))
+
+
+REPLICATION_QUESTION: Final = Question(
+    name="replication",
+    read="kafka.partition.under_replicated",
+    family="replication",
+    gold=("topics",),
+    judged=(
+        "kafka.partition.under_replicated", "kafka.partition.without_spare", _UNCLEAN,
+    ),
+    noun="topic",
+    names=("topic",),
+    fact="replication.topics",
+    bad=(
+        Rows(ReplicatedTopic, "replication.topics", (
+            "under_replicated_any_us", "under_replicated_any_high_us", "without_spare_any_us",
+            "without_spare_any_high_us", "unclean_leader_any_us", "unclean_leader_any_high_us",
+            "unclean_elections",
+        )),
+    ),
+    shows=(
+        ReplicatedTopic,
+        "kafka.partition.under_replicated*",
+    ),
+)  # fmt: skip

@@ -1,18 +1,30 @@
-"""Settings of sending a report: one YAML file, without a secret in it."""
+"""Delivery of messages to a mail server and to a chat, and its settings: one YAML file.
+
+The file has no secret in it, only its place. A mail is sent over TLS to a server with a valid
+certificate, or to this machine. A chat has a secret address.
+"""
 
 import os
 import re
+import smtplib
 import ssl
+import threading
 from collections.abc import Mapping
+from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
+import httpx
 import msgspec
 from msgspec import Meta
 from msgspec.structs import force_setattr
 
+from lakehouse.core import display
 from lakehouse.errors import SendError, one_line
 from lakehouse.tables import strict_yaml, typed_settings
 from lakehouse.tables.strict_files import UnreadableFileError, read_certificates, read_text
@@ -278,7 +290,7 @@ def _section(section: str, given: Any) -> Any:
 
 
 def _secret(section: Mail | Webhook, key: str) -> Secret | None:
-    """Return the place of a secret; None: it has none.
+    """Return the place of a secret; None: no place is set.
 
     Raises:
         ValueError: It has several.
@@ -299,3 +311,168 @@ def _of_databricks(what: str, secret: Secret) -> str:
     except Exception as error:  # noqa: BLE001 - the SDK's own kinds are not known here
         raise SendError(f"{what}: {secret.place}: {one_line(error)}") from None
     return str(found)
+
+
+_QUIT_SECONDS: Final = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """A message for the server.
+
+    Attributes:
+        sender: Address of the sender.
+        to: Addresses of the recipients.
+        content: The message, with CR LF and in ASCII.
+    """
+
+    sender: str
+    to: tuple[str, ...]
+    content: bytes
+
+
+def deliver(letter: Letter, mail: Mail) -> str:
+    """Hand a message to the server. After the server accepted it, no error is raised.
+
+    Returns:
+        The refused recipients with the server's reasons; empty: it accepted all.
+
+    Raises:
+        SendError: The server accepted it for no recipient.
+    """
+    where = f"mail: {mail.host}:{mail.port}"
+    password = None if mail.password is None else mail.password.read("mail")
+    try:
+        server = _connected(mail)
+        try:
+            if mail.username is not None and password is not None:
+                server.login(mail.username, password)
+            refused = server.sendmail(letter.sender, letter.to, letter.content)
+        finally:
+            _leave(server)
+    except UnicodeEncodeError:
+        # smtplib sends ASCII only, and the text of this error has the secret.
+        raise SendError(f"{where}: user name or password have letters beyond ASCII") from None
+    except smtplib.SMTPRecipientsRefused as error:
+        raise SendError(f"{where} refused every recipient: {_reasons(error.recipients)}") from None
+    except smtplib.SMTPNotSupportedError as error:
+        raise SendError(f"{where}: {display.line(error)}; see mail.security") from None
+    except smtplib.SMTPResponseException as error:
+        response = error.smtp_error
+        said = response.decode(errors="replace") if isinstance(response, bytes) else str(response)
+        raise SendError(f"{where} answered {error.smtp_code} {display.line(said)}") from None
+    except (smtplib.SMTPException, OSError) as error:
+        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        raise SendError(f"{where}: {display.line(reason)}") from None
+    return _reasons(refused)
+
+
+def _leave(server: smtplib.SMTP) -> None:
+    """End the session, whatever the response to QUIT: 250, 421, a closed connection or none.
+
+    With an error here a scheduler would send an accepted message again.
+    """
+    with suppress(smtplib.SMTPException, OSError):
+        server.putcmd("quit")
+        if server.sock is not None:
+            server.sock.settimeout(_QUIT_SECONDS)
+            server.sock.recv(1)  # any response proves that QUIT arrived
+    with suppress(OSError):
+        server.close()
+
+
+def _connected(mail: Mail) -> smtplib.SMTP:
+    # It verifies certificates and their host names.
+    context = trust(mail.ca_file, "mail")
+    if mail.security == "tls":
+        return smtplib.SMTP_SSL(mail.host, mail.port, timeout=mail.timeout_seconds, context=context)
+    server = smtplib.SMTP(mail.host, mail.port, timeout=mail.timeout_seconds)
+    if mail.security == "starttls":
+        try:
+            server.starttls(context=context)
+        except BaseException:
+            server.close()
+            raise
+    return server
+
+
+def _reasons(refused: dict[str, tuple[int, bytes]]) -> str:
+    return "; ".join(
+        f"{display.line(address)} ({code} {display.line(reason.decode(errors='replace'))})"
+        for address, (code, reason) in sorted(refused.items())
+    )
+
+
+_RESPONSE_BYTES: Final = 300
+
+
+def post(message: dict[str, Any], webhook: Webhook) -> None:
+    """Post a message: only to this address, directly, and within the timeout as a whole.
+
+    Raises:
+        SendError: It was not accepted. The address is not in the error, because it is a secret.
+    """
+    url = webhook.url.read("webhook")
+    _check_address(url)
+    client = httpx.Client(
+        verify=trust(webhook.ca_file, "webhook"),
+        timeout=webhook.timeout_seconds,
+        proxy=_proxy(url) if webhook.proxy else None,
+        trust_env=False,  # the address is a secret, and ~/.netrc has others
+        follow_redirects=False,
+        headers={"Accept-Encoding": "identity"},  # unpacked, an answer could be endless
+    )
+    call: Future[str] = Future()
+    threading.Thread(
+        target=_post_once, args=(call, client, url, message), daemon=True, name="webhook"
+    ).start()
+    try:
+        # httpx bounds each read and not their sum, and nothing bounds the look-up of the host.
+        refusal = call.result(webhook.timeout_seconds)
+    except TimeoutError:
+        why = f"no answer within {webhook.timeout_seconds:g} s; it might have been posted"
+        raise SendError(f"webhook: {why}") from None
+    except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as error:
+        reason = display.line(str(error).replace(url, "its address") or type(error).__name__)
+        raise SendError(f"webhook: {reason}") from None
+    if refusal:
+        raise SendError(f"webhook: {display.line(refusal.replace(url, 'its address'))}")
+
+
+def _post_once(call: Future[str], client: httpx.Client, url: str, message: dict[str, Any]) -> None:
+    """Post in a thread of its own; a call that is given up ends with the process."""
+    try:
+        with client:
+            call.set_result(_refusal(client, url, message))
+    except Exception as error:  # noqa: BLE001 - it is raised where the result is taken
+        call.set_exception(error)
+
+
+def _refusal(client: httpx.Client, url: str, message: dict[str, Any]) -> str:
+    """Return why a message was not accepted; empty: it was accepted."""
+    with client.stream("POST", url, json=message) as response:
+        if response.is_success:
+            return ""
+        content = b""
+        with suppress(httpx.HTTPError):
+            content = next(response.iter_raw(_RESPONSE_BYTES), b"")
+    return f"it answered {response.status_code} {content.decode(errors='replace')}".rstrip()
+
+
+def _proxy(url: str) -> str | None:
+    """Return the environment's proxy for an address. None: there is none for it."""
+    parts = urlsplit(url)
+    if proxy_bypass(parts.hostname or ""):
+        return None
+    return getproxies().get(parts.scheme)
+
+
+def _check_address(url: str) -> None:
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+    except ValueError:
+        raise SendError("webhook: the address is not a URL") from None
+    is_safe = bool(host) if parts.scheme == "https" else is_loopback(host)
+    if parts.scheme not in {"http", "https"} or not is_safe:
+        raise SendError("webhook: the address is neither https nor on this machine")

@@ -1,12 +1,21 @@
-"""Requests: errors, latency and traffic as brokers count them, and clients delayed by a quota."""
+"""Clients: requests and traffic, delays by quotas, consumer lag, and unread data loss.
 
-from collections.abc import Iterable, Iterator
+Brokers count the errors, the latency and the traffic of requests.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from lakehouse.core import display
 from lakehouse.report import evidence, figures
 from lakehouse.report.facts.fields import Rows
 from lakehouse.report.facts.sections import golden_signals
+from lakehouse.report.facts.sections.consumer_groups import (
+    LAG_QUESTION,
+    LOST_QUESTION,
+    LostOffsets,
+    PartitionBehind,
+)
 from lakehouse.report.facts.sections.throttling import QUESTION
 from lakehouse.report.figures import Facts, Row, length
 from lakehouse.report.tables.section import (
@@ -24,14 +33,17 @@ from lakehouse.report.tables.table_spec import (
     Column,
     Content,
     TableSpec,
+    between,
     bounded,
     count,
     isolated,
+    least_to_most,
     longest,
     most,
     name,
     number,
     of,
+    partition,
     peak,
     size,
     text_of,
@@ -242,4 +254,172 @@ THROTTLING: Final = section(
     "throttling",
     "Client throttling",
     counted(QUESTION, Claim(CLIENTS, lambda row: length(row.get("throttled_us")))),
+)
+
+
+_PARTITION_LAG: Final = "kafka.group.partition_lag"
+
+
+def _records(when: str) -> Content:
+    """Unread records: the ``most``, or the ``last`` that were reported."""
+    keys = f"{when}.records_low", f"{when}.records_high"
+
+    def cell(row: Row) -> Cell:
+        behind = row.get(when) or {}
+        low, high = behind.get("records_low"), behind.get("records_high")
+        return _between(low, high)
+
+    return of(cell, *keys)._replace(is_peak=when == "most")
+
+
+def _between(low: float | None, high: float | None) -> Cell:
+    """Return a number that a histogram gives between two bounds, with three digits."""
+    if low and high and low < high:
+        return Cell((display.rough_between(low, high),), order=high)
+    return least_to_most(low, high, lambda one: display.rough(one or 0, "down"))
+
+
+def _observed(facts: Facts) -> Facts:
+    """Return the facts with the upper bounds of the lag while it was observed."""
+    lag = facts.get("consumer_lag")
+    if not lag:
+        return facts
+    found = {**lag}
+    if lag.get("groups"):
+        found["groups"] = [_of_group(row, facts) for row in lag["groups"]]
+    if lag.get("partitions"):
+        found["partitions"] = [_of_partition(row, facts) for row in lag["partitions"]]
+    return {**facts, "consumer_lag": found}
+
+
+def _of_group(row: Row, facts: Facts) -> Row:
+    """Return a row of a group of one topic with the highest value of its timeline.
+
+    The low bound of a histogram may be above that: then the highest value is not known.
+    """
+    topics = [one for one in facts["consumer_lag"]["groups"] if one["group"] == row["group"]]
+    highs = [
+        point[3]
+        for line in facts.get("timelines") or ()
+        if (line.get("name"), line.get("subject")) == ("consumer_lag", row["group"])
+        for point in line.get("points") or ()
+        if point[3] is not None
+    ]
+    most = row.get("most") or {}
+    if len(topics) > 1:
+        return row
+    return {**row, "most": _with_high(most, highs)}
+
+
+def _of_partition(row: Row, facts: Facts) -> Row:
+    """Return a row of a partition with the highest value of its incidents."""
+    keys = ("group", "topic", "partition")
+    highs = [
+        one["worst"]
+        for one in facts.get("incidents") or ()
+        if one["metric"] == _PARTITION_LAG and all(one.get(key) == row[key] for key in keys)
+    ]
+    return _with_high(row, highs)
+
+
+def _with_high(row: Row, highs: Sequence[float]) -> Row:
+    high = max(highs, default=None)
+    if row.get("records_high") is not None or high is None or high < (row.get("records_low") or 0):
+        return row
+    return {**row, "records_high": high}
+
+
+def _of_records(row: Row) -> Cell:
+    return _between(row.get("records_low"), row.get("records_high"))
+
+
+def _age(row: Row) -> Cell:
+    oldest = row.get("most") or {}
+    return least_to_most(oldest.get("seconds_low"), oldest.get("seconds_high"), _seconds)
+
+
+def _seconds(seconds: float | None) -> str:
+    return length(None if seconds is None else seconds * 1e6)
+
+
+def _behind(row: Row) -> str:
+    topic = display.visible(display.shorten(str(row.get("topic"))))
+    return f"{length(row.get('behind_us'))} on \u2068{topic}\u2069"
+
+
+GROUPS_BEHIND: Final = TableSpec(
+    rows=LAG_QUESTION.bad[0],
+    caption="Groups behind",
+    noun="group",
+    columns=(
+        Column("Group", name("group")),
+        Column("Topic", name("topic")),
+        Column("Behind", time("behind")),
+        Column("Unread records, max", _records("most")),
+        Column("Oldest unread record, max age", of(_age, "most.seconds_low", "most.seconds_high")),
+        Column("Unread records at the end", _records("last")),
+    ),
+    file="consumer_lag",
+    worst=longest("behind"),
+    quiet="did not lag",
+)
+
+PARTITIONS_BEHIND: Final = TableSpec(
+    rows=Rows(PartitionBehind, "consumer_lag.partitions"),
+    caption="Partitions with more than 10,000 unread records",
+    noun="partition",
+    columns=(
+        Column("Group", name("group")),
+        Column("Partition", partition()),
+        Column("Unread records, max", of(_of_records, "records_low", "records_high")),
+        Column("Time above 10,000", time("above")),
+    ),
+    worst=most("records_low"),
+    unknown="",
+)
+
+_part: Final = counted(LAG_QUESTION, Claim(GROUPS_BEHIND, _behind), more=(PARTITIONS_BEHIND,))
+
+LAG: Final = section("lag", "Consumer lag", lambda facts: _part(_observed(facts)))
+
+
+def _lost(row: Row) -> str:
+    low, high = row.get("offsets_low"), row.get("offsets_high")
+    if high is None:
+        return f"at least {display.count(low)} messages"
+    return f"up to {display.count(high)} messages"
+
+
+GROUPS_WITH_LOSS: Final = TableSpec(
+    rows=LOST_QUESTION.bad[0],
+    caption="Groups affected",
+    noun="group",
+    columns=(
+        Column("Group", name("group")),
+        Column("Messages (offsets)", between("offsets")),
+        Column("Partitions", number("partitions")),
+    ),
+    file="lost_by_group",
+    worst=most("offsets_high", "offsets_low"),
+    quiet="lost no messages",
+)
+
+PARTITIONS_WITH_LOSS: Final = TableSpec(
+    rows=Rows(LostOffsets, "lost_before_read.groups", ("offsets_high", "offsets_low")),
+    caption="Messages lost by partition",
+    noun="partition",
+    columns=(
+        Column("Group", name("group")),
+        Column("Partition", partition()),
+        Column("Messages (offsets)", between("offsets")),
+    ),
+    file="lost_before_read",
+    worst=most("offsets_high", "offsets_low"),
+    unknown="",
+)
+
+LOSS: Final = section(
+    "loss",
+    "Unread data loss",
+    counted(LOST_QUESTION, Claim(GROUPS_WITH_LOSS, _lost), more=(PARTITIONS_WITH_LOSS,)),
 )
