@@ -145,7 +145,7 @@ def test_what_happens_at_the_end_is_not_bounded_where_nothing_was_read_after_it(
 
 
 def without_p99(first: float = 0) -> Batch:
-    """Two brokers of which the second hides its p99 from an instant on."""
+    """Return the same rows, but the second broker hides its p99 from an instant on."""
     batch = written()
     batch.runs = [
         row

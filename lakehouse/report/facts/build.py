@@ -202,7 +202,7 @@ def _stated(
     elif _is_under_floor(facts, evidence):
         figure = figure.at_least()
     elif figure.of is not None and figure.value.value and not _is_whole(evidence):
-        # Unobserved time may hide more subjects, as the section says.
+        # Unobserved time may hide more subjects.
         figure = figure._replace(value=figure.value._replace(high=None))
     previous, change = _compared(facts, figure, weeks)
     every = [one.value for one in (*figure.past, figure.now)] if weeks else []
