@@ -217,6 +217,7 @@ def test_a_zero_of_a_week_is_that_of_a_statement_and_a_day_s_that_of_a_reading()
     days = sorted(views.rows("cluster_days"), key=lambda row: row["day_local"])
     assert [row["throttled_minutes"] for row in days] == [0, *[None] * 6]
     assert {row["unavailable_minutes"] for row in days} == {None}
+    assert {(row["observed_percent"], row["state"]) for row in days} == {(None, "not_known")}
 
 
 @pytest.mark.parametrize(

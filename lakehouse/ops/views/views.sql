@@ -664,7 +664,7 @@ SELECT
     sum(lost_low) AS lost_low, -- offsets lost, at least
     CASE WHEN count(lost_low) = count(lost_high) THEN sum(lost_high) END AS lost_high, -- at most; NULL: not known
     sum(gib) AS read_gib, -- GiB read back from the remote tier
-    least(max(observed), 100) AS observed_percent, -- percent of 24 hours, of all sources and families; NULL: none was
+    CASE WHEN max(observed) > 100 THEN 100e0 ELSE max(observed) END AS observed_percent, -- percent of 24 hours, of all sources and families; NULL: none was
     state_of[observed_percent; sum(unavailable) > 0 OR sum(throttled) > 0 OR
         sum(coalesce(lost_high, lost_low))] AS state -- as in topic_days
 FROM parts
