@@ -596,8 +596,11 @@ FROM tried LEFT JOIN listed USING (cluster, source)
 -- Current burn rates of error budgets, at the newest hour. With rate 1, a budget lasts as long as its objective's period.
 -- Only certainly bad time and published objectives count. One row per subject that was bad in the last 3 days.
 WITH bad AS (
-    SELECT s.*, (micros(newest) - micros(hour)) / 3600000000 AS hours_ago
+    SELECT s.*, (micros(newest) - micros(hour)) / 3600000000 AS hours_ago,
+        micros(newest) - micros(last_hour) < 21600000000 AS is_recent
     FROM {gold.sli} s CROSS JOIN (SELECT max(hour) AS newest FROM {gold.coverage}) n
+    LEFT JOIN (SELECT cluster AS of_cluster, max(hour) AS last_hour FROM {gold.coverage} WHERE outcome = 'ok'
+        GROUP BY cluster) o ON of_cluster = s.cluster
     WHERE bad_low_us > 0),
 targets AS (
     SELECT cluster, objective, nullif(1 - max(target_percent) / 100, 0) AS budget
@@ -606,7 +609,8 @@ SELECT
     cluster, objective, -- Kafka cluster id | name of the objective
     topic, user_name, client_id, -- topic | authenticated principal | client id
     consumer_group, source, -- consumer group | broker, controller or client
-    sum(CASE WHEN hours_ago < 6 THEN bad_low_us ELSE 0 END) / (6 * 3.6e9 * max(budget)) AS rate_6h, -- 6 hours
+    sum(CASE WHEN hours_ago < 6 THEN bad_low_us WHEN is_recent THEN 0 END)
+        / (6 * 3.6e9 * max(budget)) AS rate_6h, -- over 6 hours; NULL: the cluster was not observed then
     sum(bad_low_us) / (72 * 3.6e9 * max(budget)) AS rate_3d -- over 3 days
 FROM bad JOIN targets USING (cluster, objective)
 WHERE hours_ago < 72
