@@ -26,6 +26,10 @@ MOST: Final = 20
 
 _FEW: Final = 4
 _GAPS: Final = 8
+_NO_GAP: Final = (
+    "There was no gap then. Leaders were moving, the metric was not in the responses, or its rows "
+    "were rejected."
+)
 _NAMES: Final = 8
 _NEAR_US: Final = 60_000_000
 """Elections and changes are noticed when the topology is read, once a minute."""
@@ -128,7 +132,7 @@ def _details(row: Row) -> Iterator[str]:
         needed = display.length(row["undecided_us"], "up")
         yield f"Undecided: met if {needed} more were known to be good."
         if row["unknown_us"] and not row["gaps"]:
-            yield "There was no gap then: parts are unknown for a moment as their leaders move."
+            yield _NO_GAP
         yield from _gaps(row["gaps"], _FEW)
     if row["op"] != "lte" or row["threshold"]:
         # Gold has no incidents of a metric with another threshold, only windows.

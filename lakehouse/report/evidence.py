@@ -100,7 +100,7 @@ def decide(facts: Facts, question: Question, *, bad: bool | None = None) -> Evid
         state = "bad"
     elif has_figures and state == "not_known":
         state, reason = "partly_known", None
-    elif state == "good" and (unknown or is_open):
+    elif state == "good" and (unknown or is_open or _is_uncertain(facts, question)):
         state = "partly_known"
     counts = (time.expected_us, time.observed_us, known, unknown)
     return Evidence(question.name, state, time.percent, *counts, reason)
@@ -189,6 +189,14 @@ def _of_subjects(facts: Facts, question: Question) -> Time:
     keys = "expected_us", "unknown_us"
     expected, unknown = (sum(row.get(key) or 0 for row in rows) for key in keys)
     return Time(expected, max(0, expected - unknown))
+
+
+def _is_uncertain(facts: Facts, question: Question) -> bool:
+    """Return True if an objective on a question is uncertain for a subject.
+
+    The mean share of many subjects can be high although one of them was hardly observed.
+    """
+    return any(row.get("verdict") == "uncertain" for row in _judged(facts, question))
 
 
 def _judged(facts: Facts, question: Question) -> Iterator[Row]:

@@ -165,6 +165,16 @@ def test_answer_observed_week_is_good_news(anchor: str) -> None:
 
 
 @pytest.mark.edge(6)
+@pytest.mark.parametrize("name", ["min-isr", "throttling"])
+def test_uncertain_subject_among_many_leaves_a_question_partly_known(name: str) -> None:
+    facts = quiet()
+    own = next(one for one in facts["objectives"] if set(one["metrics"]) & {*question(name).judged})
+    assert answer(facts, name).state == "good"
+    own["subjects"][0] |= {"verdict": "uncertain"}
+    assert answer(facts, name).state == "partly_known"
+
+
+@pytest.mark.edge(6)
 @pytest.mark.parametrize("case", ["hardly", "one second", "below the floor"])
 @pytest.mark.parametrize("anchor", SECTIONS)
 def test_answer_below_floor_is_not_known(anchor: str, case: str) -> None:

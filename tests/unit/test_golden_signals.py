@@ -17,7 +17,7 @@ from lakehouse.rollup.plan import Wanted
 from lakehouse.rollup.run import rollup
 from lakehouse.slo.openslo import objective_files
 from tests import rollups, sample_facts
-from tests.lake_builder import BASE, Batch
+from tests.lake_builder import BASE, Batch, micros
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -125,7 +125,7 @@ def test_a_p99_is_never_averaged_and_its_time_is_that_of_the_objective(facts: An
     assert (one["threshold_ms"], one["p99_ms_max"]) == (500, 340)
     assert (one["slow_us"], one["slow_high_us"], one["unknown_us"]) == (0, 0, 0)
     said = requests_of(facts).line.replace(TIE, " ")
-    assert "; 0 of 2 brokers exceeded 500 ms p99; highest p99 340 ms" in said
+    assert "; 0 of 2 brokers exceeded 500 ms p99; highest p99 at least 340 ms" in said
 
 
 def test_traffic_is_unknown_while_any_broker_was_not_read(facts: Any) -> None:
@@ -142,6 +142,37 @@ def test_what_happens_at_the_end_is_not_bounded_where_nothing_was_read_after_it(
     assert (one["answers"], one["answers_low"], one["answers_high"]) == (310, 210, None)
     assert one["good_high"] == 1, "all that was not counted may have been good"
     assert "no objective limits the p99" in requests_of(made).line
+
+
+def without_p99(first: float = 0) -> Batch:
+    """Return the same rows, but the second broker hides its p99 from an instant on."""
+    batch = written()
+    batch.runs = [
+        row
+        for row in batch.runs
+        if row["metric"] != P99 or row["source"] == "broker-1" or row["end"] <= micros(first)
+    ]
+    return batch
+
+
+@pytest.mark.edge(5)
+def test_a_broker_that_hides_its_p99_leaves_latency_partly_known(tmp_path: Path) -> None:
+    made = facts_of(tmp_path, without_p99())
+    one = row(made, "latency", source="broker-2", request="produce")
+    assert (one["p99_ms_max"], one["unknown_us"]) == (None, 3 * WINDOW * SECOND)
+    (decided,) = (one for one in made["answers"] if one["question"] == "latency")
+    assert decided["state"] == "partly_known"
+    said = requests_of(made).line.replace(TIE, " ")
+    assert "highest p99 at least 340 ms" in said
+    assert "1 broker without data" in said
+
+
+@pytest.mark.edge(5)
+def test_a_p99_that_was_hidden_for_a_time_is_no_maximum(tmp_path: Path) -> None:
+    made = facts_of(tmp_path, without_p99(2 * WINDOW))
+    one = row(made, "latency", source="broker-2", request="produce")
+    assert (one["p99_ms_max"], one["unknown_us"]) == (140, 2 * WINDOW * SECOND)
+    assert "highest p99 at least 340 ms" in requests_of(made).line.replace(TIE, " ")
 
 
 @pytest.mark.parametrize(

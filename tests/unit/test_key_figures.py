@@ -244,6 +244,19 @@ def test_clients_that_were_hardly_observed_may_have_been_throttled() -> None:
     assert figure(with_figures(made), "clients_throttled")["change"] == "unclear"
 
 
+@pytest.mark.edge(6)
+def test_throttled_clients_beside_unobserved_time_are_at_least() -> None:
+    made = facts()
+    made["throttling"] |= dict.fromkeys(
+        ("clients_throttled", "clients_throttled_low", "clients_throttled_high"), 2
+    ) | {"clients_known": 12}
+    made["coverage"]["sources"] = [
+        one | {"observed_us": WEEK_US * 3 // 4} for one in made["coverage"]["sources"]
+    ]
+    told = figure(with_figures(made), "clients_throttled")
+    assert (told["value"], told["value_low"], told["value_high"]) == (2, 2, None)
+
+
 @pytest.mark.parametrize("question", ["min-isr", "lost", "throttling"])
 @pytest.mark.parametrize("missing", ["section", "coverage"])
 def test_without_its_facts_no_figure_is_known(question: str, missing: str) -> None:

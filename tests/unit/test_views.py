@@ -217,6 +217,27 @@ def test_a_zero_of_a_week_is_that_of_a_statement_and_a_day_s_that_of_a_reading()
     days = sorted(views.rows("cluster_days"), key=lambda row: row["day_local"])
     assert [row["throttled_minutes"] for row in days] == [0, *[None] * 6]
     assert {row["unavailable_minutes"] for row in days} == {None}
+    assert {(row["observed_percent"], row["state"]) for row in days} == {(None, "not_known")}
+
+
+@pytest.mark.parametrize(("outcome", "rate"), [("ok", 0), ("timeout", None)])
+def test_a_silent_cluster_has_no_burn_rate_of_the_last_hours(
+    outcome: str, rate: float | None
+) -> None:
+    """It was bad a day before the newest hour, in which only the other cluster was observed."""
+    views, newest = Views(), HOUR + dt.timedelta(hours=24)
+    named = {"cluster": "c", "objective": "coverage", "source": "broker-1"}
+    views.put(tables.SLI, {**named, "window_start": HOUR, "bad_low_us": HOUR_US})
+    views.put(tables.SLA, {
+        **named, "period_kind": "1w", "period_start": HOUR, "period_end": newest,
+        "stated_at": newest, "statement": 1, "target": 0.99, "attainment": 0.5,
+    })  # fmt: skip
+    for cluster, at, how in (("c", HOUR, "ok"), ("c", newest, outcome), ("other", newest, "ok")):
+        reading = {"cluster": cluster, "source": "s", "family": "quotas", "outcome": how}
+        views.put(tables.COVERAGE, {**reading, "window_start": at, "outcome_us": 1, "scrapes": 1})
+    (row,) = views.rows("budget_burn")
+    assert row["rate_3d"] > 0
+    assert row["rate_6h"] == rate
 
 
 @pytest.mark.parametrize(

@@ -591,8 +591,11 @@ FROM tried LEFT JOIN listed USING (cluster, source)
 -- Current burn rates of error budgets, at the newest hour. With rate 1, a budget lasts as long as its objective's period.
 -- Only certainly bad time and published objectives count. One row per subject that was bad in the last 3 days.
 WITH bad AS (
-    SELECT s.*, (micros(newest) - micros(hour)) / 3600000000 AS hours_ago
+    SELECT s.*, (micros(newest) - micros(hour)) / 3600000000 AS hours_ago,
+        micros(newest) - micros(last_hour) < 21600000000 AS is_recent
     FROM {gold.sli} s CROSS JOIN (SELECT max(hour) AS newest FROM {gold.coverage}) n
+    LEFT JOIN (SELECT cluster AS of_cluster, max(hour) AS last_hour FROM {gold.coverage} WHERE outcome = 'ok'
+        GROUP BY cluster) o ON of_cluster = s.cluster
     WHERE bad_low_us > 0),
 targets AS (
     SELECT cluster, objective, nullif(1 - max(target_percent) / 100, 0) AS budget
@@ -601,7 +604,8 @@ SELECT
     cluster, objective, -- Kafka cluster id | name of the objective
     topic, user_name, client_id, -- topic | authenticated principal | client id
     consumer_group, source, -- consumer group | broker, controller or client
-    sum(CASE WHEN hours_ago < 6 THEN bad_low_us ELSE 0 END) / (6 * 3.6e9 * max(budget)) AS rate_6h, -- 6 hours
+    sum(CASE WHEN hours_ago < 6 THEN bad_low_us WHEN is_recent THEN 0 END)
+        / (6 * 3.6e9 * max(budget)) AS rate_6h, -- over 6 hours; NULL: the cluster was not observed then
     sum(bad_low_us) / (72 * 3.6e9 * max(budget)) AS rate_3d -- over 3 days
 FROM bad JOIN targets USING (cluster, objective)
 WHERE hours_ago < 72
@@ -659,7 +663,7 @@ SELECT
     sum(lost_low) AS lost_low, -- offsets lost, at least
     CASE WHEN count(lost_low) = count(lost_high) THEN sum(lost_high) END AS lost_high, -- at most; NULL: not known
     sum(gib) AS read_gib, -- GiB read back from the remote tier
-    least(max(observed), 100) AS observed_percent, -- percent of 24 hours, of all sources and families; NULL: none was
+    CASE WHEN max(observed) > 100 THEN 100e0 ELSE max(observed) END AS observed_percent, -- percent of 24 hours, of all sources and families; NULL: none was
     state_of[observed_percent; sum(unavailable) > 0 OR sum(throttled) > 0 OR
         sum(coalesce(lost_high, lost_low))] AS state -- as in topic_days
 FROM parts

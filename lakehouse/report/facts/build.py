@@ -14,7 +14,7 @@ from typing import Any, Final
 from lakehouse.core import periods
 from lakehouse.core.objective import Objective
 from lakehouse.core.periods import Period, iso, micros
-from lakehouse.core.subjects import FLOOR_PERCENT, SUBJECT
+from lakehouse.core.subjects import FLOOR_PERCENT, SUBJECT, is_whole
 from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import subjects_of, window_of
 from lakehouse.report.evidence import floor_of
@@ -200,6 +200,9 @@ def _stated(
         )
     elif _is_under_floor(facts, evidence):
         figure = figure.at_least()
+    elif figure.of is not None and figure.value.value and not _is_whole(evidence):
+        # Unobserved time may hide more subjects.
+        figure = figure._replace(value=figure.value._replace(high=None))
     previous, change = _compared(facts, figure, weeks)
     every = [one.value for one in (*figure.past, figure.now)] if weeks else []
     return KeyFigure(
@@ -230,6 +233,10 @@ def _evidence(facts: Facts, question: str) -> Row:
 def _is_under_floor(facts: Facts, evidence: Row) -> bool:
     percent = evidence.get("observed_percent")
     return percent is not None and percent < floor_of(facts)
+
+
+def _is_whole(evidence: Row) -> bool:
+    return is_whole(evidence.get("observed_percent")) and not evidence.get("subjects_unknown")
 
 
 def _compared(

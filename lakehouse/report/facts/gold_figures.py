@@ -204,17 +204,35 @@ class Unread(NamedTuple):
 
 def unread_times(gold: Gold, *metrics: str, roles: tuple[str, ...] = BROKERS) -> dict[str, Unread]:
     """Return the unread time of each source, for the first of some metrics with an agent."""
+    lived = _lived(gold)
+    for metric in metrics:
+        if away := unread(gold, metric, roles):
+            times = {source: length(spans) for source, spans in away.items()}
+            return {one: Unread(us, 0 < us == lived[one]) for one, us in times.items()}
+    return {}
+
+
+def _lived(gold: Gold) -> dict[str, int]:
+    """Return how long each source existed in the period, microseconds."""
     start, end = gold.period.span
     lived: defaultdict[str, int] = defaultdict(int)
     for one in attainment.lifetimes(gold.subjects, min(end, gold.now_us)):
         lived[str(one.subject.source)] += length(
             (max(start, first), last) for first, last in one.spans
         )
-    for metric in metrics:
-        if away := unread(gold, metric, roles):
-            times = {source: length(spans) for source, spans in away.items()}
-            return {one: Unread(us, 0 < us == lived[one]) for one, us in times.items()}
-    return {}
+    return lived
+
+
+def unseen_times(gold: Gold, metric: str) -> dict[str, int]:
+    """Return the time without a value of a metric with one series per source, by source.
+
+    A source can hide one metric of a family that is read. Empty: the family was never read.
+    """
+    rows, lived = gold.by_subject(tables.SOURCES, (metric,)), _lived(gold)
+    return {
+        source: max(length(spans), lived[source] - rows[source][metric].get("series_seen_us", 0))
+        for source, spans in unread(gold, metric).items()
+    }
 
 
 def uncounted(gold: Gold, metric: str, source: str | None = None) -> list[Uncounted]:

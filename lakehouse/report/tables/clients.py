@@ -3,7 +3,7 @@
 Brokers count the errors, the latency and the traffic of requests.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from lakehouse.core import display
@@ -166,8 +166,9 @@ def _fast(facts: Facts) -> Part:
     limited = [row for row in rows if row.get("threshold_ms") is not None]
     limits = {row["threshold_ms"] for row in limited}
     limit = f"{display.milliseconds(*limits)} p99" if len(limits) == 1 else "their p99 limit"
-    known = {row["source"] for row in limited if row.get("slow_us") is not None}
-    missing = {row["source"] for row in limited} - known
+    figure = "slow_us" if limited else "p99_ms_max"
+    known = {row["source"] for row in limited or rows if row.get(figure) is not None}
+    missing = {row["source"] for row in limited or rows} - known
     bad = LATENCY.bad_rows(limited)
     said = []
     if bad:
@@ -188,12 +189,12 @@ def _fast(facts: Facts) -> Part:
     return Part(plain("; ".join(filter(None, said))), (listing,))
 
 
-def _highest(rows: Iterable[Row]) -> list[str]:
+def _highest(rows: Sequence[Row]) -> list[str]:
     known = [row for row in rows if row.get("p99_ms_max") is not None]
     if not known:
         return []
     row = max(known, key=lambda row: row["p99_ms_max"])
-    least = "" if row.get("unknown_us") == 0 else "at least "
+    least = "" if all(row.get("unknown_us") == 0 for row in rows) else "at least "
     return [f"highest p99 {least}{display.milliseconds(row['p99_ms_max'])} ({_where(row)})"]
 
 

@@ -24,7 +24,7 @@ from lakehouse.report.facts.fields import (
     total,
 )
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.facts.gold_figures import counted, nothing, unread
+from lakehouse.report.facts.gold_figures import counted, nothing, unread, unseen_times
 from lakehouse.report.facts.sections.replication import time_of_any
 from lakehouse.slo.sla_statement import Statement, unknown_of
 from lakehouse.slo.trends import NO_WEEKS, Weeks
@@ -220,15 +220,15 @@ def error_of(labels: str) -> str:
 def _latency(gold: Gold, statements: Sequence[Statement]) -> list[Latency]:
     """Return a row for each objective on a p99; without one its maximum."""
     rows = gold.by_subject(tables.SOURCES, tuple(P99.values()))
-    away = unread(gold, P99["produce"])
     found = []
     for request, metric in P99.items():
+        unseen = unseen_times(gold, metric)
         judged = [
             (str(one.subject.source), one.objective.threshold, _bad(one), one.unknown_us)
             for one in statements
             if one.objective.metric == metric
         ]
-        seen = [(source, None, Bounds(), length(spans)) for source, spans in sorted(away.items())]
+        seen = [(source, None, Bounds(), unknown) for source, unknown in sorted(unseen.items())]
         for source, limit, slow, unknown in judged or seen:
             most = rows[source][metric].get("value_max")
             found.append(Latency(source, request, limit, slow, most, unknown))
@@ -284,6 +284,7 @@ LATENCY_QUESTION: Final = Question(
     fact="service.latency",
     needs_rows=True,
     bad=(Rows(Latency, "service.latency", ("slow_us", "slow_high_us")),),
+    open=(Rows(Latency, "service.latency", ("p99_ms_max",)),),
     shows=("kafka.broker.produce.time.p99", "kafka.broker.fetch_consumer.time.p99"),
 )
 
