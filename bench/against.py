@@ -4,9 +4,9 @@ The same benchmark runs with the product of either tree in turn (A B A B ...), s
 machine does meets both. A ratio is the median over pairs of ours now by theirs then: below 1 is
 faster than before.
 
-Theirs is the commit's tree with this tree's ``bench``, ``demo`` and ``tests/rig`` in it, so that
-both do the same work on the same version of Kafka; where those cannot be imported, the commit's
-own. Both run with this environment's packages.
+The commit's tree gets ``bench``, ``demo`` and ``tests/rig`` of this tree. Both then do the same
+work on the same version of Kafka. If they cannot be imported there, the commit's own run. Both use
+the packages of this environment.
 """
 
 from __future__ import annotations

@@ -15,8 +15,8 @@ from tests.hostile.values import NAMES
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from lakehouse.report.facts.objectives.statement_rows import Status
     from lakehouse.report.summary.opening import Change
-    from lakehouse.report.summary.summarize import Status
     from lakehouse.report.summary.texts import Text
 
 HOUR: Final = 3_600_000_000

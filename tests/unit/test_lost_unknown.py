@@ -105,6 +105,6 @@ def test_loss_of_a_group_without_objective_is_at_least(tmp_path: Path) -> None:
 
 @pytest.mark.edge(1)
 def test_loss_while_another_source_was_not_read_is_at_least(tmp_path: Path) -> None:
-    """The window is bad, not unknown, but the other source may have counted more of the loss."""
+    # The window is bad, not unknown. The other source may have counted more of the loss.
     row = lost(tmp_path, WHOLE, None, "lost-before-read", other_failed=300)
     assert (row.offsets_low, row.offsets_high) == (100, None)

@@ -224,7 +224,7 @@ def test_a_zero_of_a_week_is_that_of_a_statement_and_a_day_s_that_of_a_reading()
 def test_a_silent_cluster_has_no_burn_rate_of_the_last_hours(
     outcome: str, rate: float | None
 ) -> None:
-    """It was bad a day before the newest hour, in which only the other cluster was observed."""
+    # It was bad a day before the newest hour, in which only the other cluster was observed.
     views, newest = Views(), HOUR + dt.timedelta(hours=24)
     named = {"cluster": "c", "objective": "coverage", "source": "broker-1"}
     views.put(tables.SLI, {**named, "window_start": HOUR, "bad_low_us": HOUR_US})
