@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from lakehouse.core.periods import micros
-from lakehouse.report.facts.objectives.statement_rows import Status
 from lakehouse.report.figures import name
 from lakehouse.report.summary.events import Event
 from lakehouse.report.summary.objective_rows import Objective, Week
 from lakehouse.report.summary.opening import Headline, Tile
 from lakehouse.report.summary.summarize import Summary
 from lakehouse.report.summary.texts import Strong, Text
+
+if TYPE_CHECKING:
+    from lakehouse.report.facts.objectives.statement_rows import Status
 
 START: Final = datetime(2026, 11, 16, tzinfo=UTC)
 END: Final = START + timedelta(days=7)
