@@ -105,6 +105,7 @@ def test_notebooks_show_what_they_show_on_local_spark(
     rolled_up: Jmxlake, spark: SparkSession, lake: Path
 ):
     asked = {"week": small_fleet.ISO_WEEK, "client": "/".join(small_fleet.HOSTILE)}
+    rolled_up("slo", "publish", *LAKE, "--week", small_fleet.ISO_WEEK)  # for weekly_sla
     catalog, bronze = BRONZE.split(".")
     named = {"catalog": catalog, "bronze": bronze, "schema": GOLD.split(".")[1]}
     shown = rolled_up.notebooks({**asked, **named}, *NOTEBOOKS)
