@@ -84,7 +84,8 @@ _KNOWN: Final = tuple(
         ("Invalid table version|No files in log segment|NoSuchKey|BlobNotFound"
          "|(?:File not found|Object at location).{1,300}_delta_log"
          "|(?:Metadata|Protocol) ?changed",
-         "another tool removed, replaced or changed the table's log; the agent reads it again"),
+         "maintenance or another tool removed, replaced or changed the table's log; the agent reads"
+         " it again"),
         (r"Failed to commit transaction: \d+",
          "too many agents commit at once; raise lake.commit_interval, or use one lake per Kafka"
          " cluster"),

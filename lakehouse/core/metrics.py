@@ -225,7 +225,7 @@ WATCHED: Final = tuple(
 """Names in bronze of all watched metrics; their incidents are in gold/incidents."""
 
 
-def names_in_bronze(metrics: Sequence[str]) -> tuple[str, ...]:
+def with_components(metrics: Sequence[str]) -> tuple[str, ...]:
     """Return metrics together with the metrics in bronze from which they are derived."""
     derived = (UNDER_MIN_ISR, LEADERLESS) if UNAVAILABLE in metrics else ()
     return tuple(dict.fromkeys((*metrics, *derived)))

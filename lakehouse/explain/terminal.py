@@ -10,7 +10,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from lakehouse.core import display
-from lakehouse.core.metrics import names_in_bronze
+from lakehouse.core.metrics import with_components
 from lakehouse.core.periods import DAY_US, Span, instant, iso, length, overlap, touching, union
 from lakehouse.core.subjects import is_whole
 from lakehouse.report import figures
@@ -264,7 +264,7 @@ def _unknown(story: Row, answer: Row) -> list[Span]:
     if answer["state"] == "not_collected" or not answer["observed_us"]:
         return [span_of(story, "from", "to")]
     every, metric = story["objectives"], answer["metric"]
-    rows = [row for row in every if metric in names_in_bronze([row["metric"]])] or every
+    rows = [row for row in every if metric in with_components([row["metric"]])] or every
     if not rows:
         return [span_of(row) for row in story["gaps"]]
     return [span_of(span) for row in rows for span in row["unknown"]]

@@ -46,7 +46,7 @@ from lakehouse.core.metrics import (
     UNAVAILABLE,
     UNDER_MIN_ISR,
     WATCHED_OF,
-    names_in_bronze,
+    with_components,
 )
 from lakehouse.core.periods import DAY_US, HOUR_US, micros
 from lakehouse.engines.local_engine import LocalEngine
@@ -189,7 +189,7 @@ def test_the_older_weeks_have_what_the_default_objectives_need() -> None:
     watched = {one.metric: one.names_in_bronze for each in WATCHED_OF.values() for one in each}
     single = [one for one in objective_files.load() if one.metric not in ("", None, COVERAGE)]
     needed = {
-        name for one in single for metric in names_in_bronze([one.metric])
+        name for one in single for metric in with_components([one.metric])
         for name in watched.get(metric, (metric,))
     } - {UNAVAILABLE}  # fmt: skip
     assert needed <= cluster.AT_FIRST

@@ -14,7 +14,7 @@ from itertools import accumulate
 from typing import Annotated, Final, NamedTuple
 
 from lakehouse import tables
-from lakehouse.core.metrics import COPY_LAG, DELETE_LAG, names_in_bronze, shipped_meanings
+from lakehouse.core.metrics import COPY_LAG, DELETE_LAG, shipped_meanings, with_components
 from lakehouse.core.periods import HOUR_US, Period, Span, length, overlap, union
 from lakehouse.core.subjects import SUBJECT, SUBJECT_COLUMNS
 from lakehouse.engines.engine import ask
@@ -184,7 +184,7 @@ def _spans(one: Statement, index: _Index, within: Span) -> list[_Owned]:
     surely = shipped_meanings().bound(metric, "low")
     return [
         (number, *common)
-        for name in {*names_in_bronze((metric,)), surely}
+        for name in {*with_components((metric,)), surely}
         for number, *own in index.get((name, subject), ())
         if (common := overlap((own[0], own[1]), span))
     ]
