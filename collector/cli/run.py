@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from collector.agent.agent import Agent
     from collector.agent.reload import Reload
     from collector.config.schema import Config
-    from collector.model import SystemClock
     from collector.spool.recorder import Recorder
     from collector.spool.spool import Spool
     from collector.telemetry.health import HealthServer
@@ -91,6 +90,7 @@ def _run(path: Path, config: Config, windows: int | None, *, as_json: bool, new_
     from collector.agent.agent import Agent
     from collector.agent.reload import Discovery, Reload
     from collector.agent.schedule import phase_us
+    from collector.model import SystemClock
     from collector.sources.admin.watched_groups import shared
     from collector.spool.recorder import Recorder
     from collector.spool.spool import Spool
