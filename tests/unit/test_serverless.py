@@ -203,7 +203,7 @@ def test_f21_a_report_is_mailed_with_a_secret_of_the_workspace(
 def test_f21_there_is_one_mail_client() -> None:
     files = [*LAKEHOUSE, *(ROOT / "deploy/databricks").iterdir(), *(ROOT / "dashboards").iterdir()]
     found = [one.name for one in files if "smtplib" in one.read_text("utf-8")]
-    assert found == ["mail.py"]
+    assert found == ["delivery.py"]
     assert "egress is restricted" in (ROOT / "docs/databricks.md").read_text("utf-8")
 
 
