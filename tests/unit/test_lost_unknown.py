@@ -40,11 +40,7 @@ def cut(since: float, until: float, value: float | None = -1) -> list[Run]:
 
 
 def lost(
-    lake: Path,
-    runs: list[Run],
-    failed: tuple[float, float] | None = None,
-    *names: str,
-    other_failed: float | None = None,
+    lake: Path, runs: list[Run], failed: tuple[float, float] | None = None, *names: str
 ) -> LostOffsets:
     batch = Batch()
     for start, end, rose in runs:
@@ -58,9 +54,6 @@ def lost(
             batch.scrape("offsets", *failed, "timeout")
         for span in spans:
             batch.scrape("offsets", *span)
-        if other_failed is not None:
-            other = "refused" if start == other_failed else "ok"
-            batch.scrape("offsets", start, start + 300, other, source="broker-2")
     rollups.prepare(lake)
     batch.commit(lake)
     objectives = tuple(one for one in objective_files.load() if one.name in names)
@@ -100,11 +93,4 @@ def test_loss_that_was_always_known_is_bounded(tmp_path: Path) -> None:
 @pytest.mark.edge(1)
 def test_loss_of_a_group_without_objective_is_at_least(tmp_path: Path) -> None:
     row = lost(tmp_path, cut(610, 640))
-    assert (row.offsets_low, row.offsets_high) == (100, None)
-
-
-@pytest.mark.edge(1)
-def test_loss_while_another_source_was_not_read_is_at_least(tmp_path: Path) -> None:
-    # The window is bad, not unknown. The other source may have counted more of the loss.
-    row = lost(tmp_path, WHOLE, None, "lost-before-read", other_failed=300)
     assert (row.offsets_low, row.offsets_high) == (100, None)

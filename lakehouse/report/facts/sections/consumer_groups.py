@@ -17,7 +17,7 @@ from lakehouse.engines.gold_reader import Row, is_same
 from lakehouse.report.facts import fields
 from lakehouse.report.facts.fields import Bounds, Known, Means, Question, Rows
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.facts.gold_figures import duration, unread_times
+from lakehouse.report.facts.gold_figures import duration
 from lakehouse.slo.sla_statement import Statement, unknown_of
 from lakehouse.slo.trends import NO_WEEKS, Weeks
 
@@ -178,11 +178,8 @@ def _lost(
 
     Without objectives all groups count. Offsets that expired in unknown time of a group may have no
     row. So the result has that time as well, and no high bound. Without an objective the unknown
-    time of the loss is not known, and the high bound is missing as well. So it is if a source was
-    not read for a time: that time is bad, not unknown, where another source reports a loss.
+    time of the loss is not known, and the high bound is missing as well.
     """
-    away = unread_times(gold, f"{_LOST}.low").values() if rows else ()
-    is_unread = any(one.us and not one.is_whole for one in away)
     unknown = {key[3]: us for key, us in unknown_of(statements, _LOST).items()}
     chosen = [one for one in objectives if one.metric == _LOST]
     groups = []
@@ -191,7 +188,7 @@ def _lost(
             group = row["consumer_group"]
             unknown_us = max(row["series_unknown_us"], unknown.get(group, 0))
             is_stated = group in unknown and not gold.is_incomplete(tables.LOST_OFFSETS)
-            is_open = unknown_us > 0 or not is_stated or is_unread
+            is_open = unknown_us > 0 or not is_stated
             bounds = (row["offsets_low"], row["offsets_high"])
             own = LostOffsets(group, row["topic"], row["partition_id"], *bounds, unknown_us)
             groups.append(own._replace(offsets_high=None) if is_open else own)
