@@ -14,7 +14,7 @@ from collector.errors import JmxlakeError, SettingError
 
 if TYPE_CHECKING:
     from collector.config.schema import Config
-    from collector.sources.admin.subscriptions import Subscription, Subscriptions
+    from collector.sources.admin.client_metrics_subscriptions import Subscription, Subscriptions
 
 _LEAST_MS: Final = 100
 _MOST_MS: Final = 3_600_000
@@ -90,7 +90,7 @@ def remove(path: Path, *, as_json: bool) -> None:
     """Remove the subscription, so that clients stop pushing."""
 
     def work(cluster: str, found: Subscriptions) -> None:
-        from collector.sources.admin.subscriptions import NAME
+        from collector.sources.admin.client_metrics_subscriptions import NAME
 
         removed = found.remove()
         if as_json:
@@ -107,7 +107,7 @@ def _with_subscriptions(path: Path, work: Callable[[str, Subscriptions], None]) 
 
     def with_config(config: Config) -> None:
         from collector.agent.plan import start_java
-        from collector.sources.admin.subscriptions import connected
+        from collector.sources.admin.client_metrics_subscriptions import connected
 
         if config.admin is None:
             raise SettingError("admin", "this section is missing. Add it to reach the cluster.")

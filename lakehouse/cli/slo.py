@@ -26,7 +26,7 @@ from lakehouse.core.yaml_nodes import EXIT_CODES, worst
 from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import GoldRows, known_metrics, last_week, subjects, window_of
 from lakehouse.errors import MaintenanceFileError, ObjectiveError
-from lakehouse.slo import attainment, burn_rate as slo_rules, levels, report_calendar
+from lakehouse.slo import attainment, burn_rate as slo_rules, combined_statements, report_calendar
 from lakehouse.slo.openslo import objective_files
 from lakehouse.slo.openslo.objective_files import SHIPPED, FileObject
 from lakehouse.slo.sla_statement import Statement
@@ -313,7 +313,10 @@ def publish(
         click.echo(count_line(statements, fresh))
         return
     rows = GoldRows(engine, window_of(engine) * 1_000_000)
-    together = [*levels.by_cluster(statements), *levels.by_topic(rows, statements)]
+    together = [
+        *combined_statements.by_cluster(statements),
+        *combined_statements.by_topic(rows, statements),
+    ]
     output = {
         "statements": [_statement_json(statement) for statement in statements],
         "weighted": [weighted.to_json() for weighted in together],

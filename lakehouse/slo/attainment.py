@@ -27,7 +27,7 @@ from lakehouse.engines.relation import select, text
 from lakehouse.errors import ObjectiveError
 from lakehouse.kernel import arrow_types
 from lakehouse.rollup import gold_tables, lease
-from lakehouse.slo import levels, sli_query
+from lakehouse.slo import combined_statements, sli_query
 from lakehouse.slo.burn_rate import LENGTHS_US, PAIRS, Pair, burnt_us, least_us
 from lakehouse.slo.report_calendar import Correction, Maintenance, excluded_of
 from lakehouse.slo.sla_statement import Statement, build, build_all
@@ -120,7 +120,9 @@ class _Reader:
         planned, agreed = self.options.maintenance, self.options.corrections
         statements = self._with_outside(statements, planned, ("maintenance", "without"))
         statements = self._with_outside(statements, agreed, ("corrections", "agreed"))
-        return levels.with_clusters(levels.split(self.gold, statements, planned, agreed))
+        return combined_statements.with_clusters(
+            combined_statements.split(self.gold, statements, planned, agreed)
+        )
 
     @cached_property
     def _queries(self) -> list[Query]:

@@ -12,7 +12,7 @@ from lakehouse.core import lake as lakes, periods
 from lakehouse.engines.gold_reader import GoldRows
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.report.facts import build as reports
-from lakehouse.slo import attainment, levels
+from lakehouse.slo import attainment, combined_statements
 from lakehouse.slo.openslo import objective_files
 from tests import rollups
 from tests.lake_builder import Batch
@@ -69,7 +69,7 @@ def told(engine: Engine, period: Period) -> dict[str | None, Statement]:
     # One partition of four for 200 s is bad enough to miss it.
     asked = dataclasses.replace(MIN_ISR, target=0.999)
     stated = attainment.read(engine, [asked], period, periods.micros(LATER))
-    found = levels.by_topic(GoldRows(engine, 300 * SECOND), stated)
+    found = combined_statements.by_topic(GoldRows(engine, 300 * SECOND), stated)
     return {one.statement.subject.topic: one.statement for one in found}
 
 
@@ -96,7 +96,7 @@ def test_counter_has_no_partition_time(engine: Engine):
     counted = dataclasses.replace(MIN_ISR, metric=EXPIRED)
     stated = attainment.read(engine, [MIN_ISR], WHOLE, periods.micros(LATER))
     of_counters = [dataclasses.replace(one, objective=counted) for one in stated]
-    found = levels.by_topic(GoldRows(engine, 300 * SECOND), of_counters)
+    found = combined_statements.by_topic(GoldRows(engine, 300 * SECOND), of_counters)
     assert {one.statement.subject.topic for one in found} == {"again", "grows"}, "nothing was told"
     assert all(one.statement.times.good_us == 0 for one in found)
 

@@ -28,7 +28,7 @@ from lakehouse.engines.gold_reader import GoldRows
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.errors import ObjectiveError
 from lakehouse.report.facts.build import facts
-from lakehouse.slo import attainment, levels
+from lakehouse.slo import attainment, combined_statements
 from lakehouse.slo.burn_rate import PAIRS, BadWindow, burnt_us
 from lakehouse.slo.report_calendar import Calendar, Maintenance
 from lakehouse.slo.sla_statement import Statement, Times
@@ -423,7 +423,7 @@ def test_a_cluster_is_its_topics_by_their_partitions(engine: Engine, asked: Any)
 
 def test_each_partition_for_itself_is_a_part_of_its_topic(engine: Engine, asked: Any):
     stated = [asked[name, "old"] for name in ("plain", "by-hour", "reads")]
-    (one,) = levels.by_topic(GoldRows(engine, WINDOW), stated)
+    (one,) = combined_statements.by_topic(GoldRows(engine, WINDOW), stated)
     assert (one.weight, one.subjects) == ("partition-time", 3)
     told = one.to_json()
     hours = 7 * 24

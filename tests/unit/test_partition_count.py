@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given, strategies as st
 
-from lakehouse.slo.levels import expected_us
+from lakehouse.slo.combined_statements import expected_us
 
 DAY = 86_400
 

@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from collector.cli.main import main
-from collector.sources.admin.subscriptions import Subscription
+from collector.sources.admin.client_metrics_subscriptions import Subscription
 
 PREFIX = "org.apache.kafka."
 

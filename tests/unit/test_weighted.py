@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 
 from lakehouse.core.objective import Level, Objective
 from lakehouse.core.subjects import Subject
-from lakehouse.slo.levels import by_cluster, with_clusters
+from lakehouse.slo.combined_statements import by_cluster, with_clusters
 from lakehouse.slo.report_calendar import Maintenance
 from lakehouse.slo.sla_statement import Statement, Times
 

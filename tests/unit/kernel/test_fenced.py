@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from lakehouse.slo.levels import expected_us
+from lakehouse.slo.combined_statements import expected_us
 from tests.kernel_inputs import together
 from tests.kernel_tables import bronze, rolled_up
 from tests.lake_builder import Batch

@@ -27,7 +27,7 @@ from lakehouse.report.facts.fields import Bounds, Means, Named, fields_of, names
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.objectives.statement_rows import BusinessHours, Restated, Verdict
 from lakehouse.report.figures import Row, span_of, value_at
-from lakehouse.slo.levels import by_cluster, partition_count
+from lakehouse.slo.combined_statements import by_cluster, partition_count
 from lakehouse.slo.report_calendar import Calendar, Maintenance
 from lakehouse.slo.sla_statement import Statement, verdict_between
 

@@ -51,7 +51,7 @@ from lakehouse.report.facts.gold_figures import (
     with_bounds,
 )
 from lakehouse.report.figures import span_of
-from lakehouse.slo import levels
+from lakehouse.slo import combined_statements
 from lakehouse.slo.sla_statement import Statement, unknown_of
 
 COUNTED_BY_BROKER: Final = "kafka.broker.under_min_isr_partitions"
@@ -154,7 +154,9 @@ class Unseen(NamedTuple):
         if self.expected_us is None or partitions is None:
             return None
         series = row.get("series")
-        expected = levels.expected_us(self.expected_us, self.seen_us, series, partitions)
+        expected = combined_statements.expected_us(
+            self.expected_us, self.seen_us, series, partitions
+        )
         return max(0, (expected or 0) - (row.get("series_seen_us") or 0))
 
 
@@ -369,7 +371,7 @@ def _wholly_seen(gold: Gold, objectives: Collection[str]) -> dict[str, dict[int,
     If several objectives concern a topic, the greatest observed time counts.
     """
     sli, topics = gold.whole(tables.SLI), gold.whole(tables.TOPICS)
-    seen = levels.seen_by_count(gold.rows, sli, topics, objectives)
+    seen = combined_statements.seen_by_count(gold.rows, sli, topics, objectives)
     by_topic: dict[str, dict[int, int]] = {}
     for (_, _, topic), seen_us in sorted((key, us) for key, us in seen.items() if key[2]):
         if sum(seen_us.values()) > sum(by_topic.get(str(topic), {}).values()):
