@@ -14,10 +14,10 @@ from typing import Any, Final
 from lakehouse.core import periods
 from lakehouse.core.objective import Objective
 from lakehouse.core.periods import Period, iso, micros
-from lakehouse.core.subjects import FLOOR_PERCENT, SUBJECT, is_whole
+from lakehouse.core.subjects import FLOOR_PERCENT, SUBJECT
 from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import subjects_of, window_of
-from lakehouse.report.evidence import floor_of
+from lakehouse.report.evidence import Evidence, floor_of
 from lakehouse.report.facts.fields import Bounds, to_json
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.key_figures import (
@@ -191,7 +191,7 @@ def _stated(
     facts: Facts, name: str, question: str, compute: Callable[[Facts], Figure]
 ) -> KeyFigure:
     figure, evidence, weeks = compute(facts), _evidence(facts, question), weeks_of(facts)
-    state = _STATES.get(str(evidence["state"]), "known")
+    state = _STATES.get(evidence.state, "known")
     if figure.value.value is None and state == "known":
         state = "not_known"
     if state != "known":
@@ -200,13 +200,13 @@ def _stated(
         )
     elif _is_under_floor(facts, evidence):
         figure = figure.at_least()
-    elif figure.of is not None and figure.value.value and not _is_whole(evidence):
+    elif figure.of is not None and figure.value.value and not evidence.is_whole:
         # Unobserved time may hide more subjects.
         figure = figure._replace(value=figure.value._replace(high=None))
     previous, change = _compared(facts, figure, weeks)
     every = [one.value for one in (*figure.past, figure.now)] if weeks else []
     return KeyFigure(
-        name, state, evidence.get("reason") if state != "known" else None, figure.value,
+        name, state, evidence.reason if state != "known" else None, figure.value,
         figure.unit, figure.of, **{key: figure.worst.get(key) for key in SUBJECT},
         subject_value=figure.own, subject_unit=figure.own_unit or figure.unit,
         unknown_us=figure.worst.get("unknown_us"), objective=figure.objective, previous=previous,
@@ -222,21 +222,17 @@ _STATES: Final = {
 """States of evidence without a figure."""
 
 
-def _evidence(facts: Facts, question: str) -> Row:
+def _evidence(facts: Facts, question: str) -> Evidence:
     """Return the decision on a question; a figure without one needs none."""
     if not question:
-        return {"state": "good"}
+        return Evidence(question, "good")
     rows = (row for row in facts.get("answers") or () if row["question"] == question)
-    return next(rows, {"state": "not_known"})
+    return next((Evidence(**row) for row in rows), Evidence(question, "not_known"))
 
 
-def _is_under_floor(facts: Facts, evidence: Row) -> bool:
-    percent = evidence.get("observed_percent")
+def _is_under_floor(facts: Facts, evidence: Evidence) -> bool:
+    percent = evidence.observed_percent
     return percent is not None and percent < floor_of(facts)
-
-
-def _is_whole(evidence: Row) -> bool:
-    return is_whole(evidence.get("observed_percent")) and not evidence.get("subjects_unknown")
 
 
 def _compared(

@@ -167,8 +167,9 @@ def _fast(facts: Facts) -> Part:
     limits = {row["threshold_ms"] for row in limited}
     limit = f"{display.milliseconds(*limits)} p99" if len(limits) == 1 else "their p99 limit"
     figure = "slow_us" if limited else "p99_ms_max"
-    known = {row["source"] for row in limited or rows if row.get(figure) is not None}
-    missing = {row["source"] for row in limited or rows} - known
+    judged = limited or rows
+    known = {row["source"] for row in judged if row.get(figure) is not None}
+    missing = {row["source"] for row in judged} - known
     bad = LATENCY.bad_rows(limited)
     said = []
     if bad:
