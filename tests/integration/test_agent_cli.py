@@ -281,6 +281,10 @@ def test_top_on_a_terminal_fits_it_and_ends_with_q(
             wait_for(
                 lambda: shows("unknown min_isr, quotas, tiered for"), 60, lambda: screen.display
             )
+            # A terminal takes a screen in parts, and the last line comes last.
+            wait_for(
+                lambda: shows("[p problem] s subject  v value  a age"), 60, lambda: screen.display
+            )
             assert "under min ISR ?" in "\n".join(screen.display)
             assert screen.display[0].startswith("broker-1")
             assert screen.display[-1].rstrip().endswith("[p problem] s subject  v value  a age")
