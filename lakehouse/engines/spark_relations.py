@@ -12,6 +12,7 @@ import pyarrow as pa
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import expr, unix_micros
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from lakehouse.core import display, table_faults
 from lakehouse.core.lake import Lake
@@ -157,16 +158,17 @@ def frame_of(spark: SparkSession, rows: Rows) -> DataFrame:
     """Return the rows of a relation."""
     chosen = relation(rows)
     frames: dict[str, Any] = {
-        name: spark.createDataFrame(_with_a_chunk(some)) if isinstance(some, pa.Table) else some
+        name: _sent(spark, some) if isinstance(some, pa.Table) else some
         for name, some in chosen.sources.items()
     }
     return spark.sql(chosen.sql, **frames)
 
 
-def _with_a_chunk(rows: pa.Table) -> pa.Table:
-    """Return the rows in at least one chunk: PySpark needs it for columns of lists (4.2.0)."""
-    none = pa.RecordBatch.from_pylist([], rows.schema)
-    return pa.Table.from_batches(rows.to_batches() or [none])
+def _sent(spark: SparkSession, rows: pa.Table) -> DataFrame:
+    if rows.num_rows:
+        return spark.createDataFrame(rows)
+    # An empty table of Arrow is an error of Connect, and of PySpark 4.2.0 if it has lists.
+    return spark.createDataFrame([], from_arrow_schema(rows.schema))
 
 
 def inside(columns: Sequence[str], span: Period) -> str:

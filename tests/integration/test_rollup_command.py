@@ -10,8 +10,8 @@ from click.testing import CliRunner
 
 from lakehouse.cli.main import main
 from lakehouse.core.lake import Lake
+from lakehouse.engines.choice import engine_of
 from lakehouse.engines.engine import Costs
-from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.rollup import lease
 from tests.lake_builder import Batch
 
@@ -64,7 +64,8 @@ def test_without_spark_it_does_the_same(tmp_path: Path) -> None:
 
 def test_a_second_one_ends_with_3_and_one_line(empty: Path) -> None:
     CliRunner().invoke(main, ["rollup", str(empty)])
-    with lease.hold(LocalEngine(Lake(str(empty))), lease.USUAL):
+    writer = engine_of(Lake(str(empty)), {}, lambda _: None, by_spark=False)
+    with lease.hold(writer, lease.USUAL):
         for command in (["rollup", str(empty), "--tidy", "now"], ["verify", str(empty)]):
             run = CliRunner().invoke(main, command)
             assert run.exit_code == 3
