@@ -188,7 +188,7 @@ def _tile(
         label=_label(name, str(row.get("unit"))),
         value=_value(row) if is_known else _unknown(row),
         status=objective.status if objective else None,
-        note=(_note(row) or _partly(row, answers, frame)) if is_known else _reason(row),
+        note=(_note(row) or _partly(row, answers)) if is_known else _reason(row),
         delta=delta,
         change=cast("Change", change),
         trend=tuple(row.get("history") or ()),
@@ -275,13 +275,13 @@ def _note(row: Row) -> Text:
     return text(template, level=level, subject=subject, length=length, bounds=bounds)
 
 
-def _partly(row: Row, answers: Mapping[str, Row], frame: Frame) -> Text:
+def _partly(row: Row, answers: Mapping[str, Row]) -> Text:
     """Return how much was observed if a figure without a worst subject depends on it."""
     answer = answers.get(_QUESTIONS.get(str(row["name"]), ""), {})
     if answer.get("state") != "partly_known" or answer.get("observed_percent") is None:
         return ()
     share = display.share(answer["observed_percent"] / 100, 1, "down")
-    return text("tile.partly", share=share, period=frame.word)
+    return text("tile.partly", share=share)
 
 
 def _title(row: Row) -> str:
