@@ -165,6 +165,7 @@ _QUESTIONS: Final = {
 """The question whose observed share a figure depends on."""
 
 _LEVELS: Final = ("topic", "group", "source", "client")
+_NOT_APPLICABLE: Final = "Not applicable: "
 
 
 def tiles(facts: Facts, objectives: tuple[Objective, ...], frame: Frame) -> tuple[Tile, ...]:
@@ -207,6 +208,8 @@ def _is_stated(figure: Bounded) -> bool:
 
 
 def _unknown(row: Row) -> str:
+    if str(row.get("reason") or "").startswith(_NOT_APPLICABLE):
+        return words("tile.not_applicable")
     if row.get("state") == "not_collected":
         return words("tile.not_collected")
     return display.NOT_KNOWN
@@ -215,7 +218,7 @@ def _unknown(row: Row) -> str:
 def _reason(row: Row) -> Text:
     """Return why a figure is not known, without the words that its value is."""
     reason = str(row.get("reason") or "")
-    for opening in ("Not known: ", "Not collected: "):
+    for opening in ("Not known: ", "Not collected: ", _NOT_APPLICABLE):
         reason = reason.removeprefix(opening)
     return (display.line(reason),) if reason else ()
 
