@@ -293,7 +293,7 @@ help: ## Print this list
 
 # Prerequisites of the targets above.
 $(VENV)/.installed: requirements.lock pyproject.toml
-	@echo "setting up $(VENV)"
+	@echo "setting up $(VENV), about a minute"
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "jmxlake requires Python 3.11 or later. Run make PYTHON=/path/to/python" >&2; exit 1; }
 	@$(PYTHON) -m venv $(VENV)

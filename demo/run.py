@@ -88,7 +88,7 @@ def _play(folder: Path, truth: Truth, failures: list[str]) -> None:
         try:
             with _noted(failures):
                 _scrape(cluster, agents, truth)
-            with _noted(failures), _step("Stopping the agents when all is delivered"):
+            with _noted(failures), _step("Stopping the agents after they have delivered"):
                 agents.stop()
         finally:
             agents.kill()
@@ -98,7 +98,7 @@ def _play(folder: Path, truth: Truth, failures: list[str]) -> None:
 
 
 def _scrape(cluster: Cluster, agents: Agents, truth: Truth) -> None:
-    with _step("Starting 4 agents, until they have read everything"):
+    with _step("Starting 4 agents and waiting for their first scrapes"):
         agents.start()
         agents.await_started()
         agents.await_read()
@@ -106,9 +106,9 @@ def _scrape(cluster: Cluster, agents: Agents, truth: Truth) -> None:
     with _step("Load and faults, about two minutes"):
         driver.drive(cluster, truth)
     try:
-        with _step("Waiting until the agents have read what is left of it"):
+        with _step("Waiting for the last scrapes of these faults"):
             if not agents.await_well():
-                print("  Not all could be read: what is left of it is unknown", flush=True)
+                print("  Some families could not be read: that time is unknown", flush=True)
     finally:
         truth.set("to", _next_window())
 
@@ -139,7 +139,7 @@ def _report(folder: Path, start: str, end_: str) -> None:
     options = ("--objectives", str(objectives), "--engine", "local")
     command = ("weekly", str(folder / "lake"), "--from", start, "--to", end_, "--window", WINDOW)
     launcher = Launcher()
-    with _step("jmxlake weekly: rollup, statements and report"):
+    with _step("jmxlake weekly: rollup, SLO results and report"):
         process = launcher.start([script("jmxlake"), *command, *options, *files], log)
         try:
             if code := process.wait():

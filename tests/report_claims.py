@@ -267,9 +267,9 @@ def _tile_status(claims: Claims, one: Statement, row: Row) -> Iterator[str]:
 
 def _tile_value(_: Claims, one: Statement, row: Row) -> Iterator[str]:
     value, low, high = (row[f"value{bound}"] for bound in _BOUNDS)
-    if row["state"] == "not_collected" and one.text != "not collected":
+    if row["state"] == "not_collected" and one.text not in {"not collected", "not applicable"}:
         yield "it is not collected"
-    if one.text in {"not known", "not collected"}:
+    if one.text in {"not known", "not collected", "not applicable"}:
         if row["state"] == "known" and value:
             yield f"it is known: {value}"
         return

@@ -119,7 +119,7 @@ _Found = tuple[str, str, str, Finding]
 def check(path: Path, *, as_json: bool, show_all: bool, accept_lake: bool, offline: bool) -> None:
     """Test all connections and print failures with fixes.
 
-    This tests configuration, sources, spool, lake, control/watched_groups and every MBean. It
+    It tests configuration, sources, spool, lake, control/watched_groups and every MBean. It
     creates missing tables of the lake and lists them; it stores nothing else. It opens the spool
     and the health address as `run` does, unless an agent is running. If this agent has delivered to
     the lake, the lake must still have the same tables.

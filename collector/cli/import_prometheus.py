@@ -262,7 +262,10 @@ def import_() -> None:
     "--options-file", type=click.Path(), help="File with delta-rs storage options (YAML)."
 )
 @click.option("--tenant", help="Mimir tenant (X-Scope-OrgID).")
-@click.option("--state", type=click.Path(), help="Working directory.")
+@click.option(
+    "--state", type=click.Path(),
+    help="Folder for the state of an interrupted import. Default: ~/.local/state/jmxlake.",
+)  # fmt: skip
 def prometheus(url: str, lake: str, **options: Any) -> None:
     """Import from Prometheus, Thanos or Mimir.
 

@@ -35,7 +35,7 @@ _COMMANDS: Final = {
         "config": ("main", "Print the reference configuration with all keys."),
         "schema": ("main", "Print the JSON Schema of the configuration."),
         "check": ("check", "Test all connections and print failures with fixes."),
-        "scrape": ("scrape", "Scrape once and print non-zero values."),
+        "scrape": ("scrape", "Scrape once and print nonzero values."),
         "client-metrics": (
             "client_metrics",
             "Manage the subscription to client throttle times (KIP-714).",

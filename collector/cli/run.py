@@ -66,8 +66,8 @@ _COUNTED = ((RUNS, "start", "metric"), (SCRAPES, "start", "family"), (EVENTS, "a
 def run(path: Path, *, as_json: bool, log_level: str, windows: int | None, new_lake: bool) -> None:
     """Scrape on schedule until SIGTERM or Ctrl-C.
 
-    At its end the agent delivers the remaining batches. SIGHUP reloads configuration and catalogue.
-    SIGUSR1 writes the stacks of all threads to a file next to the spool.
+    Before it exits, the agent delivers the remaining batches. SIGHUP reloads configuration and
+    catalogue. SIGUSR1 writes the stacks of all threads to a file next to the spool.
     """
     if platform.system() != "Linux":
         fail(JmxlakeError("run: the agent requires Linux. On this system, use check --offline"))

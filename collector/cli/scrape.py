@@ -213,7 +213,7 @@ def _met(name: str, source: Source | None, scrape: Scrape) -> Step:
     "--all", "show_all", is_flag=True, help=f"Print all series instead of {_MOST} per metric."
 )
 def scrape(path: Path, *, as_json: bool, show_all: bool) -> None:
-    """Scrape once and print non-zero values.
+    """Scrape once and print nonzero values.
 
     It does not store data. With --json, each family is an object with outcome, error, beans and
     seconds. The values of the family follow it, one object each.

@@ -86,7 +86,8 @@ def top(path: Path, times: int | None) -> None:
     It shows partitions under min ISR, throttled clients, lagging uploads and lost records. It
     scrapes the brokers directly, without a running agent, and counts lost records from its start.
     Press q to quit, and p, s, v or a to sort by problem, subject, value or age. In a pipe it prints
-    once, as text, and exits with 1 if it has no data. A "?" is unknown; other brokers report a "-".
+    once, as text, and exits with 1 if it has no data. "?" is an unknown value, "-" a value that
+    other brokers report.
     """
 
     def work(config: Config) -> None:

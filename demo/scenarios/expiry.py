@@ -41,7 +41,7 @@ def run(stage: Stage) -> None:
         lambda: slow.read() and not stage.before(SLOW_STOPS_AT), "slow-readers reading clicks"
     )
     slow.close()
-    stage.truth.did("Group slow-readers has stopped reading clicks")
+    stage.truth.did("Group slow-readers stopped reading clicks")
     fast = _Group(stage, "fast-readers")
     while stage.before(FREEZE_AT) or not stage.is_over(Cue.BACK):
         fast.read()
@@ -52,7 +52,7 @@ def run(stage: Stage) -> None:
     for group in (slow, fast):
         group.count(fast)
     fast.close()
-    stage.truth.did("Retention of clicks is off; what was lost is counted")
+    stage.truth.did("Retention of clicks is disabled; the lost records are counted")
 
 
 def load(stage: Stage) -> None:

@@ -80,7 +80,7 @@ def run(stage: Stage) -> None:
 
     stage.expect(kept_up, "group warehouse keeping up", poll=_PAUSE)
     stops = time.monotonic()
-    stage.truth.did("Group warehouse stopped reading shipments, which are written on")
+    stage.truth.did("Group warehouse stopped reading shipments; producers continue")
     while time.monotonic() < stops + _WRITTEN_ON_SECONDS:
         write()
         stage.wait(_PAUSE)

@@ -81,12 +81,12 @@ def prepare(stage: Stage) -> None:
 def run(stage: Stage) -> None:
     """Let all clients work at once, and note what the brokers told each."""
     stage.wait_until(START_AT)
-    stage.truth.did(f"{len(CLIENTS)} clients work, 4 of them over their quotas")
+    stage.truth.did(f"{len(CLIENTS)} clients are running, 4 of them over their quotas")
     with ThreadPoolExecutor(len(CLIENTS), thread_name_prefix="client") as pool:
         for done in [pool.submit(_work, stage, client) for client in CLIENTS]:
             done.result()
     stage.give(Cue.CLIENTS_ENDED)
-    stage.truth.did("The throttled clients have ended")
+    stage.truth.did("The throttled clients have stopped")
 
 
 def _work(stage: Stage, client: Client) -> None:

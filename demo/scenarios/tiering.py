@@ -74,7 +74,7 @@ def lag_in_copy(stage: Stage) -> None:
         max_bytes=most,
     )
     stage.give(Cue.UPLOADED)
-    stage.truth.did("Uploads were let go and have caught up")
+    stage.truth.did("Uploads are no longer throttled and have caught up")
 
 
 def _begin_copy_lag(stage: Stage, tier: RemoteTier) -> tuple[str, str]:
@@ -113,7 +113,7 @@ def _read_from_start(stage: Stage) -> None:
     stage.truth.add(
         "remote_reads", topic=EVENTS, start=started, end=now_iso(), records=records, bytes=size
     )
-    stage.truth.did(f"{records} old records of events.tiered were read from the remote tier")
+    stage.truth.did(f"{records} old records of events.tiered were read from remote storage")
 
 
 def lag_in_delete(stage: Stage) -> None:
@@ -123,7 +123,7 @@ def lag_in_delete(stage: Stage) -> None:
     stage.expect(lambda: replicas_in_sync(stage.cluster, _METADATA) == 2, "broker 2 being missed")
     start = now_iso()
     configure(stage.cluster, EVENTS, {"retention.bytes": str(4 * _SEGMENT)})
-    stage.truth.did("Retention of events.tiered shrank, and the remote tier cannot delete now")
+    stage.truth.did("Retention of events.tiered is shorter, and remote storage refuses deletions")
     stage.wait(_HELD_SECONDS)
     kept = tier.segments()
     released = now_iso()
@@ -134,7 +134,7 @@ def lag_in_delete(stage: Stage) -> None:
     stage.truth.add(
         "tier_lags", topic=EVENTS, kind="delete", start=start, released=released, end=end
     )
-    stage.truth.did("The remote tier deletes again and has caught up")
+    stage.truth.did("Remote storage deletes again and has caught up")
 
 
 def _last_change(stage: Stage, tier: RemoteTier) -> float:

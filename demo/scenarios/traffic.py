@@ -102,7 +102,7 @@ def run(stage: Stage) -> None:
     )
     for error in sorted(answers.keys() - {"NONE"}):
         stage.truth.add("refused", error=error, answers=answers[error])
-    stage.truth.did(f"{answers.total()} payments were written, and {read} of them read")
+    stage.truth.did(f"{answers.total()} payments were written, and {read} of them were read")
 
 
 def _name(error: KafkaError | None) -> str:
@@ -163,7 +163,7 @@ def wait_for_replicas(stage: Stage) -> None:
             first_answer=iso(min(answered)),
             last_answer=iso(max(answered)),
         )
-    stage.truth.did(f"{len(writers)} writers waited {max(map(max, held.seconds)):.1f} s at most")
+    stage.truth.did(f"{len(writers)} producers waited up to {max(map(max, held.seconds)):.1f} s")
 
 
 def _send(stage: Stage, writers: list[Producer], held: _Held) -> None:

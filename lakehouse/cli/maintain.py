@@ -155,9 +155,9 @@ def forget(
     """Replace a user name or client ID in every table.
 
     All figures stay the same. First configure the agents to hide or exclude NAME (section names of
-    their configuration); otherwise they add it again. Clean-up removes the old files: the rollups
-    of the next days clean up gold, except gold/sla, and jmxlake maintain cleans up bronze after 30
-    days.
+    their configuration); otherwise they add it again. Old files keep the name: in gold until
+    rollups of the next days remove them (gold/sla: after 30 days), in bronze until jmxlake maintain
+    removes them after 30 days.
 
     It exits with 1 if no table contains NAME or if it failed. In the second case, run it again with
     the same --as.

@@ -161,7 +161,7 @@ def report(lake: LakeOptions, *, every_cluster: Path | None, **given: Any) -> No
     """Report a week as text, HTML, PDF, JSON or CSV.
 
     The default is the last complete week, or the current week if it is the first one of the lake.
-    REPORT.json is an earlier report; its output does not require the lake.
+    REPORT.json is an earlier report. With it the command does not require the lake.
     """
     is_file = report_json.is_saved(lake.root)
     outputs = ReportOutputs(given, has_owners=is_file)

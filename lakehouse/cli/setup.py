@@ -48,7 +48,7 @@ def watched_groups(
 ) -> None:  # fmt: skip
     """Choose the groups that agents count, by topic.
 
-    Creates the table control/watched_groups if it does not exist, adds a row for --topic, and
+    It creates the table control/watched_groups if it does not exist, adds a row for --topic, and
     prints all rows. The newest row of a topic applies. Agents read it every five minutes. Any
     engine that writes Delta can change it, for example with SQL.
     """
@@ -160,6 +160,6 @@ def sample(lake: Path, weeks: int, seed: int, until: dt.datetime | None) -> None
         raise click.UsageError(f"--until {end:%Y-%m-%d} is before {_EARLIEST:%Y}")
     runs, beside = writer.write(lake, sampled(end, weeks, seed)), writer.beside(lake)
     log(
-        f"{lake}: {runs:,} runs. Continue with: jmxlake weekly {lake} --owners {beside.owners} "
+        f"{lake}: {runs:,} rows. Continue with: jmxlake weekly {lake} --owners {beside.owners} "
         f"--maintenance {beside.maintenance} --html report.html"
     )

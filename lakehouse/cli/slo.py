@@ -267,7 +267,7 @@ def init(folder: Path, *, optional: bool) -> None:
 def list_(folder: Path | None, labels: Sequence[tuple[str, str]], *, as_json: bool) -> None:
     """List objectives with their targets.
 
-    The default of FOLDER is the shipped objectives.
+    The default is the shipped objectives.
     """
     found = objective_files.load(folder or SHIPPED)
     wanted = [objective for objective in found if objective.has(dict(labels))]

@@ -54,8 +54,8 @@ def views(
 ) -> None:
     """Create SQL views of gold with readable names and units.
 
-    Prints the SQL unless --run is set. LAKE is the folder or URL of a lake, or the CATALOG.SCHEMA
-    of gold.
+    It prints the SQL unless --run is set. LAKE is the folder or URL of a lake, or the
+    CATALOG.SCHEMA of gold.
     """
     periods.time_zone(time_zone)
     if not _SCHEMA.fullmatch(schema):

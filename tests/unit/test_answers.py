@@ -323,6 +323,16 @@ def test_answer_some_subjects_without_data_counts_them() -> None:
     assert lines(facts)["availability"] == "0 of 4 topics affected; 2 topics without data"
 
 
+def test_answer_no_group_is_not_applicable() -> None:
+    facts = quiet()
+    facts["collected"] = [one for one in facts["collected"] if one != "kafka.group.lag"]
+    facts["consumer_lag"] = {"groups": None, "partitions": None, "groups_read": 0}
+    found = answer(facts, "lag")
+    assert (found.state, found.reason) == (
+        "not_applicable", "Not applicable: no consumer group was observed.",
+    )  # fmt: skip
+
+
 def test_answer_no_tiered_topic_is_not_applicable() -> None:
     facts = quiet()
     facts["tier_lag"]["topics"] = []

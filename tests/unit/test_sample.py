@@ -254,7 +254,7 @@ def test_the_command_writes_where_no_lake_is(tmp_path: Path) -> None:
     asked = ["sample", str(tmp_path / "lake"), "--weeks", "1", "--until"]
     ended = CliRunner().invoke(main, [*asked, "2026-11-09"])
     assert ended.exit_code == 0
-    assert "runs. Continue with: jmxlake weekly" in ended.output
+    assert "rows. Continue with: jmxlake weekly" in ended.output
     (days,) = _read(tmp_path / "lake", tables.RUNS, 'min(start), max("end")')
     assert [one.date() for one in days] == [dt.date(2026, 11, 2), dt.date(2026, 11, 9)]
     ended = CliRunner().invoke(main, [*asked, "2026-11-09"])

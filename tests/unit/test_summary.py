@@ -283,13 +283,12 @@ def test_null_fact_is_never_a_quiet_sentence(key: str, percent: float) -> None:
 
 
 @pytest.mark.parametrize("number", range(5))
-@pytest.mark.parametrize("state", ["not_known", "not_collected"])
-def test_unknown_figure_is_not_a_number(number: int, state: str) -> None:
+@pytest.mark.parametrize("words", ["not known", "not collected", "not applicable"])
+def test_unknown_figure_is_not_a_number(number: int, words: str) -> None:
     found = facts()
-    words = state.replace("_", " ")
-    opening = words.capitalize()
+    state = "not_known" if words == "not known" else "not_collected"
     found["key_figures"][number] |= {
-        "state": state, "reason": f"{opening}: family x failed.",
+        "state": state, "reason": f"{words.capitalize()}: family x failed.",
         "value": None, "value_low": None, "value_high": None,
     }  # fmt: skip
     tile = summarize(found).tiles[number]

@@ -333,7 +333,8 @@ def to_come(axis: Axis, to: int, top: float, height: float) -> Iterator[Markup]:
     """Draw the part of a running period that is not over yet."""
     if to < axis.within[1]:
         yield axis.bar("perhaps", (to, axis.within[1]), top, height)
-        yield element("text", "to come", x=axis.at(to), dx=6, y=top + 16)
+        # At the end, where neither a number nor the name of a row is.
+        yield element("text", "to come", x="100%", dx=-6, y=top + 16, text_anchor="end")
 
 
 def days_of(event: Event) -> list[int]:

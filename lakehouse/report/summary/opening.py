@@ -165,6 +165,7 @@ _QUESTIONS: Final = {
 """The question whose observed share a figure depends on."""
 
 _LEVELS: Final = ("topic", "group", "source", "client")
+_NOT_APPLICABLE: Final = "Not applicable: "
 
 
 def tiles(facts: Facts, objectives: tuple[Objective, ...], frame: Frame) -> tuple[Tile, ...]:
@@ -188,7 +189,7 @@ def _tile(
         label=_label(name, str(row.get("unit"))),
         value=_value(row) if is_known else _unknown(row),
         status=objective.status if objective else None,
-        note=(_note(row) or _partly(row, answers, frame)) if is_known else _reason(row),
+        note=(_note(row) or _partly(row, answers)) if is_known else _reason(row),
         delta=delta,
         change=cast("Change", change),
         trend=tuple(row.get("history") or ()),
@@ -207,6 +208,8 @@ def _is_stated(figure: Bounded) -> bool:
 
 
 def _unknown(row: Row) -> str:
+    if str(row.get("reason") or "").startswith(_NOT_APPLICABLE):
+        return words("tile.not_applicable")
     if row.get("state") == "not_collected":
         return words("tile.not_collected")
     return display.NOT_KNOWN
@@ -215,7 +218,7 @@ def _unknown(row: Row) -> str:
 def _reason(row: Row) -> Text:
     """Return why a figure is not known, without the words that its value is."""
     reason = str(row.get("reason") or "")
-    for opening in ("Not known: ", "Not collected: "):
+    for opening in ("Not known: ", "Not collected: ", _NOT_APPLICABLE):
         reason = reason.removeprefix(opening)
     return (display.line(reason),) if reason else ()
 
@@ -275,13 +278,13 @@ def _note(row: Row) -> Text:
     return text(template, level=level, subject=subject, length=length, bounds=bounds)
 
 
-def _partly(row: Row, answers: Mapping[str, Row], frame: Frame) -> Text:
+def _partly(row: Row, answers: Mapping[str, Row]) -> Text:
     """Return how much was observed if a figure without a worst subject depends on it."""
     answer = answers.get(_QUESTIONS.get(str(row["name"]), ""), {})
     if answer.get("state") != "partly_known" or answer.get("observed_percent") is None:
         return ()
     share = display.share(answer["observed_percent"] / 100, 1, "down")
-    return text("tile.partly", share=share, period=frame.word)
+    return text("tile.partly", share=share)
 
 
 def _title(row: Row) -> str:

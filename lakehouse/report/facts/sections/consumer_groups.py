@@ -126,9 +126,9 @@ def consumer_lag(gold: Gold, objectives: Sequence[Objective]) -> ConsumerLag:
     """Return the groups that lagged, if an objective is on them; without objectives all."""
     chosen = [one for one in objectives if one.level == "group"]
     rows, last = gold.with_later(tables.CONSUMER_LAG, gold.sums(tables.CONSUMER_LAG)), _last(gold)
-    if not rows:  # newer tables have a row of every group that an agent read
-        return ConsumerLag(None, None, None)
     expected = {subject.group: us for subject, us in gold.expected("group")}
+    if not rows:  # newer tables have a row of every group that an agent read
+        return ConsumerLag(None, None, None if any(expected.values()) else 0)
     groups = [
         _group(row, last[_key(row)], expected.get(row["consumer_group"]))
         for row in rows
@@ -298,6 +298,8 @@ def _partition(row: Row, unknown: Mapping[_Key, int | None]) -> PartitionBehind:
     return PartitionBehind(group, topic, row["partition_id"], _least(most), high, above, unseen)
 
 
+_NO_GROUP: Final = "no consumer group was observed"
+
 LAG_QUESTION: Final = Question(
     name="lag",
     read="kafka.group.lag",
@@ -305,6 +307,7 @@ LAG_QUESTION: Final = Question(
     noun="group",
     names=("group",),
     counted="consumer_lag.groups_read",
+    not_applicable=_NO_GROUP,
     fact="consumer_lag.groups",
     bad=(Rows(GroupLag, "consumer_lag.groups", ("behind_us", "behind_high_us")),),
     shows=("kafka.group.lag", "kafka.group.partition_lag", "kafka.group.time_lag.*"),
@@ -317,7 +320,7 @@ LOST_QUESTION: Final = Question(
     judged=("kafka.group.non_consumed",),
     noun="group",
     names=("group",),
-    not_applicable="no consumer group was observed",
+    not_applicable=_NO_GROUP,
     fact="lost_before_read.totals",
     bad=(Rows(LostOfGroup, "lost_before_read.totals", ("offsets_high", "offsets_low")),),
     shows=("kafka.group.non_consumed.*",),
