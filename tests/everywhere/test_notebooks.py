@@ -122,7 +122,7 @@ def test_f06_a_widget_names_own_objectives(
 OWNERS = """
 owners:
 - {team: first, topics: "topic-[0-1]", groups: "g*"}
-- {team: second, topics: "topic-*", users: ["o'h?ra", "u-1\\Z"]}
+- {team: second, topics: "topic-*", users: ["o'h?ra", 'u-1\\Z']}
 """
 
 

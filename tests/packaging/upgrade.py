@@ -58,7 +58,7 @@ Story(hours=4).tell().commit(pathlib.Path(sys.argv[2]))
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The commit's files."""
+    """Return the files of the commit."""
     return files_of(COMMIT, tmp_path_factory.mktemp("source"))
 
 
@@ -83,7 +83,7 @@ def jmxlake(*arguments: str) -> str:
 
 
 def files_of(commit: str, folder: Path) -> Path:
-    """A commit's files."""
+    """Return the files of a commit."""
     ran = subprocess.run(
         ["git", "-C", str(ROOT), "archive", commit], capture_output=True, check=False
     )
@@ -129,7 +129,7 @@ def facts(lake: Path, first: int, end: int) -> dict[str, Any]:
 
 
 def of_period(told: dict[str, Any]) -> dict[str, Any]:
-    """The facts without those of hours before, which the old version computed by its own rules."""
+    """Return the facts without earlier hours, which the old version computed with its own rules."""
     before = {"history", "burn", "trends"}
 
     def without(value: Any) -> Any:
@@ -209,7 +209,7 @@ def run_before(before: Path, *command: str) -> None:
 
 
 def rows_of(lake: Path, table: Table) -> list[str]:
-    """The rows of a table, by the order of its columns, with all digits."""
+    """Return the sorted rows of a table with all digits."""
     found = DeltaTable(str(lake / table.path)).to_pyarrow_table(columns=list(table.column_names))
     return sorted(map(repr, zip(*(one.to_pylist() for one in found.columns), strict=True)))
 
@@ -263,7 +263,7 @@ def run(
     env: dict[str, str] | None = None,
     windows: int = 1,
 ) -> None:
-    """An agent's life, until so many more windows have come to its spool."""
+    """Run an agent until its spool has this number of new windows."""
     spool, log = config.with_name("spool.db"), config.with_name("agent.log")
     last = max(batches(spool), default=0) + windows
     with log.open("ab") as said:
@@ -280,7 +280,7 @@ def run(
 
 
 def batches(spool: Path) -> list[int]:
-    """The numbers of the batches that wait."""
+    """Return the numbers of the pending batches."""
     if not spool.exists():
         return []
     with (
@@ -294,7 +294,7 @@ def batches(spool: Path) -> list[int]:
 
 
 def spans(lake: Path) -> list[tuple[dt.datetime, dt.datetime, int]]:
-    """When min_isr was read, and in which batch that came."""
+    """Return the spans in which min_isr was read, with their batches."""
     table = DeltaTable(str(lake / "bronze/scrapes")).to_pyarrow_table()
     return sorted(
         (row["start"], row["end"], row["batch"])
