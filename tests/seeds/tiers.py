@@ -147,9 +147,9 @@ class Rig:
 
     def compare_running(self) -> None:
         """Compare the time for which uploads hang."""
-        for partition, leader in enumerate(self.leaders):
-            copies = [one for one in self._copies(partition) if one.broker == leader]
-            age = time.time() - copies[-1].began.at_ms / 1000
+        self.wait(lambda: all(map(self._hanging, range(len(REPLICAS)))))
+        for partition in range(len(REPLICAS)):
+            age = time.time() - self._hanging(partition)[-1].began.at_ms / 1000
             found = self.read().get((TOPIC, partition, "uploadRunning"), -1)
             self.figures += 1
             if not age - 1 <= found <= age + 5:
@@ -240,6 +240,11 @@ class Rig:
                     elif event.event.startswith("copy_"):
                         ends[event.segment] = event.event
         return [Copy(event, node, ends[event.segment]) for event, node in sorted(copies)]
+
+    def _hanging(self, partition: int) -> list[Copy]:
+        """Return the copies of the leader that have not ended."""
+        leader = self.leaders[partition]
+        return [one for one in self._copies(partition) if one.broker == leader and not one.ended]
 
     def count(self, *kinds: str) -> int:
         """Return the number of lines of these kinds."""
