@@ -2,7 +2,8 @@
 --
 -- The first lines of a view are its name and its comment. A line of the last SELECT has one or more columns, then their comments.
 -- {gold.topics} is a gold table, {verdicts} a view of this file. utc(x) and local(x) convert a timestamp to clock time,
--- micros(x) to microseconds since 1970, and instant(x) converts microseconds to a timestamp. x has no parentheses.
+-- micros(x) to microseconds since 1970, and instant(x) converts microseconds to a timestamp. day_us(x) is the length of the
+-- local day x in microseconds. x has no parentheses.
 -- {hours} inserts the columns of a row's hour, {metrics_of_columns} the metrics that the columns of the view filter by.
 -- Unknown is NULL, never zero. state_of[x; y] is the state of a row: column x is the coverage in percent, and the state
 -- is bad if y is above zero. core/subjects.py contains the thresholds.
@@ -99,22 +100,25 @@ SELECT
     max(affected_us) FILTER (WHERE is_leaderless) / 6e7 AS leaderless_minutes, -- minutes with one without
     max(series_affected_us) FILTER (WHERE is_out) / 6e7 AS unavailable_partition_minutes, -- over partitions
     max(max_concurrent) FILTER (WHERE is_out) AS most_partitions_unavailable, -- most at one instant
-    max(series) FILTER (WHERE is_out) AS partitions, -- most partitions seen at one instant
+    CAST(max(partitions) AS INT) AS partitions, -- number of partitions; at least those observed at one instant
     max(series_seen_us) FILTER (WHERE is_out) / 6e7 AS seen_partition_minutes, -- seen, summed over them
-    max(CASE WHEN is_out THEN series_seen_us / (36e6 * series) END) AS observed_percent, -- percent of the hour
+    max(series_seen_us) FILTER (WHERE is_out) / (36e6 * max(partitions)) AS observed_percent, -- percent of the hour
     state_of[observed_percent; max(affected_high_us) FILTER (WHERE is_out)] AS state -- bad, good, partly_known or not_known
 FROM (
     SELECT t.*, metric = 'kafka.partition.unavailable' AS is_out,
-        metric = 'kafka.partition.under_min_isr' AS is_under, metric = 'kafka.partition.leaderless' AS is_leaderless
-    FROM {gold.topics} t) t
-WHERE is_out OR is_under OR is_leaderless
+        metric = 'kafka.partition.under_min_isr' AS is_under, metric = 'kafka.partition.leaderless' AS is_leaderless,
+        CASE metric WHEN 'kafka.partition.unavailable' THEN series WHEN 'kafka.topic.partitions' THEN value_max
+            END AS partitions
+    FROM {gold.topics} t
+    WHERE metric IN ('kafka.partition.unavailable', 'kafka.partition.under_min_isr', 'kafka.partition.leaderless',
+        'kafka.topic.partitions')) t
 GROUP BY cluster, topic, date, hour
 
 -- VIEW topic_days
 -- Days with an unavailable topic: sums of topic_hours by local day.
 SELECT
     cluster, topic, -- Kafka cluster id | topic
-    CAST(hour_local AS DATE) AS day_local, -- day, local time
+    day_local, -- day, local time
     sum(unavailable_minutes) AS unavailable_minutes, -- minutes with one under its min ISR or leaderless
     sum(unavailable_low_minutes) AS unavailable_low_minutes, -- lower bound of unavailable_minutes
     sum(unavailable_high_minutes) AS unavailable_high_minutes, -- upper bound of unavailable_minutes
@@ -124,10 +128,10 @@ SELECT
     max(most_partitions_unavailable) AS most_partitions_unavailable, -- most at one instant
     count(unavailable_minutes) AS hours_seen, -- hours in which it was observed
     100e0 * sum(seen_partition_minutes) / nullif(sum(60e0 * partitions), 0) AS seen_percent, -- percent of them seen
-    sum(seen_partition_minutes) / nullif(144e-1 * max(partitions), 0) AS observed_percent, -- percent of 24 hours
+    6e9 * sum(seen_partition_minutes) / nullif(day_us(day_local) * max(partitions), 0) AS observed_percent, -- percent of the day
     state_of[observed_percent; sum(unavailable_high_minutes)] AS state -- bad, good, partly_known or not_known
-FROM {topic_hours}
-GROUP BY cluster, topic, CAST(hour_local AS DATE)
+FROM (SELECT t.*, CAST(hour_local AS DATE) AS day_local FROM {topic_hours} t) t
+GROUP BY cluster, topic, day_local
 
 -- VIEW topic_weeks
 -- ISO weeks with an unavailable topic: sums of topic_hours by local week. A week without hours is zero if the objective
@@ -631,8 +635,26 @@ FROM (
     UNION ALL SELECT '(last)', iso_week, week_local FROM named JOIN newest USING (week_local)) c
 
 -- VIEW cluster_days
--- Summary of each day of a cluster. One row per local day of the ISO weeks with scrapes. NULL: no scrape on that day.
-WITH parts AS (
+-- Summary of each day of a cluster. One row per local day of the ISO weeks with scrapes. NULL: no scrape on that day. A
+-- day is only as good as the least observed of unavailable_minutes, throttled_minutes and lost_low, if agents collect it.
+WITH seen AS (
+    SELECT cluster, source, family, CAST(hour_local AS DATE) AS day_local, sum(seen_minutes) AS minutes,
+        CASE WHEN family IN ('min_isr', 'leaders', 'metadata_log') THEN 'unavailable' WHEN family = 'quotas' THEN 'throttled'
+            WHEN family = 'offsets' THEN 'lost' END AS figure
+    FROM {sources_seen} GROUP BY cluster, source, family, CAST(hour_local AS DATE)),
+brokers AS (
+    SELECT cluster, day_local, count(DISTINCT source) AS brokers
+    FROM seen WHERE {is_broker} GROUP BY cluster, day_local),
+figures AS (
+    SELECT cluster, source, day_local, figure, max(minutes) AS minutes,
+        bool_or(family = 'metadata_log' OR {is_cluster}) AS is_of_all
+    FROM seen WHERE figure IS NOT NULL GROUP BY cluster, source, day_local, figure),
+observed AS (
+    SELECT f.cluster, f.day_local, 6e9 * sum(minutes) / (day_us(f.day_local)
+        * greatest(count(*), CASE WHEN bool_or(is_of_all) THEN 0 ELSE coalesce(max(brokers), 0) END)) AS percent
+    FROM figures f LEFT JOIN brokers b ON b.cluster = f.cluster AND b.day_local = f.day_local
+    GROUP BY f.cluster, f.day_local, figure),
+parts AS (
     SELECT cluster, CAST(hour_local AS DATE) AS day_local, NULL AS observed,
         CASE WHEN family IN ('min_isr', 'leaders', 'metadata_log') THEN 0e0 END AS unavailable,
         CASE WHEN family = 'quotas' THEN 0e0 END AS throttled, CASE WHEN family = 'tiered' THEN 0e0 END AS most,
@@ -650,10 +672,7 @@ WITH parts AS (
     UNION ALL SELECT cluster, CAST(hour_local AS DATE), NULL, NULL, NULL, NULL, lost_low, lost_high, NULL
     FROM {lost_records}
     UNION ALL SELECT cluster, CAST(hour_local AS DATE), NULL, NULL, NULL, NULL, NULL, NULL, read_gib FROM {remote_reads}
-    UNION ALL
-    SELECT cluster, CAST(hour_local AS DATE),
-        sum(seen_minutes) / (144e-1 * count(DISTINCT concat(source, ' ', family))), NULL, NULL, NULL, NULL, NULL, NULL
-    FROM {sources_seen} GROUP BY cluster, CAST(hour_local AS DATE))
+    UNION ALL SELECT cluster, day_local, percent, NULL, NULL, NULL, NULL, NULL, NULL FROM observed)
 SELECT
     cluster, day_local, -- Kafka cluster id | day, local time
     CAST(date_trunc('week', day_local) AS DATE) AS week_local, -- Monday of its ISO week
@@ -663,7 +682,7 @@ SELECT
     sum(lost_low) AS lost_low, -- offsets lost, at least
     CASE WHEN count(lost_low) = count(lost_high) THEN sum(lost_high) END AS lost_high, -- at most; NULL: not known
     sum(gib) AS read_gib, -- GiB read back from the remote tier
-    CASE WHEN max(observed) > 100 THEN 100e0 ELSE max(observed) END AS observed_percent, -- percent of 24 hours, of all sources and families; NULL: none was
+    CASE WHEN min(observed) > 100 THEN 100e0 ELSE min(observed) END AS observed_percent, -- percent of the day, of the least observed figure of state; NULL: none was
     state_of[observed_percent; sum(unavailable) > 0 OR sum(throttled) > 0 OR
         sum(coalesce(lost_high, lost_low))] AS state -- as in topic_days
 FROM parts
