@@ -264,11 +264,17 @@ def clock(moment: datetime, *, seconds: bool = False) -> str:
 
 
 def visible(text: object) -> str:
-    """Return a name with control, bidi and unassigned characters escaped."""
+    """Return a name with control, bidi and unassigned characters and outer spaces escaped."""
+    whole = str(text)
+    start, end = len(whole) - len(whole.lstrip()), len(whole.rstrip())
     return "".join(
-        f"\\u{ord(character):04x}" if unicodedata.category(character) in _INVISIBLE else character
-        for character in str(text)
+        character if start <= place < end and _is_visible(character) else f"\\u{ord(character):04x}"
+        for place, character in enumerate(whole)
     )
+
+
+def _is_visible(character: str) -> bool:
+    return unicodedata.category(character) not in _INVISIBLE
 
 
 def line(text: object, limit: int = LINE_LIMIT) -> str:

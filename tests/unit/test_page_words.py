@@ -102,6 +102,18 @@ def test_a_quantity_is_said_with_its_unit(value, unit, said):
     assert plain(display.quantity(value, unit)) == said
 
 
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("cluster-a ", "cluster-a\\u0020"),
+        ("\u00a0a b\u3000", "\\u00a0a b\\u3000"),
+        ("  ", "\\u0020\\u0020"),
+    ],
+)
+def test_outer_spaces_of_a_name_are_visible(name, shown):
+    assert display.line(name) == shown
+
+
 @given(st.text() | st.sampled_from(EVIL))
 def test_nothing_in_a_name_is_invisible(text):
     shown = display.visible(text)
