@@ -10,8 +10,10 @@ from typing import Any, Final, NamedTuple, Self
 
 from lakehouse.core.metrics import COVERAGE, LEADERLESS, UNAVAILABLE
 from lakehouse.core.subjects import is_whole
+from lakehouse.report.evidence import hidden_texts
 from lakehouse.report.facts.fields import Bounds, bounds_in, total
 from lakehouse.report.facts.sections.golden_signals import ANSWERS, P99
+from lakehouse.report.facts.sections.replication import MIN_ISR_QUESTION
 from lakehouse.report.facts.sections.throttling import THROTTLES
 from lakehouse.report.figures import Facts, Row, value_at
 
@@ -98,6 +100,20 @@ def _widened(bad: Bounds, unknown_us: float | None) -> Bounds:
     if bad.high is None or unknown_us is None:
         return bad._replace(high=None)
     return bad._replace(high=bad.high + unknown_us)
+
+
+_CHECKS: Final[Mapping[str, Sequence[str]]] = {
+    "writes_unavailable": ("brokers_min_isr", "controllers_leader"),
+    "no_leader": ("controllers_leader",),
+}
+"""Checks of the question on availability, by the figure that they limit."""
+
+
+def counted_more(facts: Facts, name: str) -> str:
+    """Return by how much a component's own count exceeds a figure; empty if it does not."""
+    checks = _CHECKS.get(name, ())
+    texts = hidden_texts(facts, MIN_ISR_QUESTION) if checks else {}
+    return "; ".join(text for check, text in texts.items() if check in checks)
 
 
 # Times.
