@@ -110,7 +110,7 @@ _CHECKS: Final[Mapping[str, Sequence[str]]] = {
 
 
 def counted_more(facts: Facts, name: str) -> str:
-    """Return by how much a component's own count exceeds a figure; empty if it does not."""
+    """Return what brokers or controllers counted beyond a figure; empty if nothing."""
     checks = _CHECKS.get(name, ())
     texts = hidden_texts(facts, MIN_ISR_QUESTION) if checks else {}
     return "; ".join(text for check, text in texts.items() if check in checks)
