@@ -489,9 +489,12 @@ def test_view_state_is_that_of_the_report(percent: float, bad: int) -> None:
         ("tier_lag_weeks", "copy-lag", {"topic": "t"}),
     ],
 )
-@pytest.mark.parametrize("unknown", [0.001, 0.2, 0.996])
+@pytest.mark.parametrize(
+    ("unknown", "verdict"),
+    [(0.001, "met"), (0.2, "met"), (0.996, "met"), (0.005, "uncertain"), (0.2, "uncertain")],
+)
 def test_view_week_hardly_observed_is_not_good(
-    view: str, objective: str, key: Row, unknown: float
+    view: str, objective: str, key: Row, unknown: float, verdict: str
 ) -> None:
     views, week = Views(), dt.timedelta(days=7)
     us = week // dt.timedelta(microseconds=1)
@@ -499,14 +502,21 @@ def test_view_week_hardly_observed_is_not_good(
     views.put(
         tables.SLA,
         {"cluster": "c", "objective": objective, "period_kind": "1w", "period_start": HOUR - week,
-         "period_end": HOUR, "statement": 1, "stated_at": HOUR, "verdict": "met", "good_us": good,
+         "period_end": HOUR, "statement": 1, "stated_at": HOUR, "verdict": verdict, "good_us": good,
          "bad_us": 0, "bad_low_us": 0, "bad_high_us": 0, "unknown_us": us - good,
          "expected_us": us, "attainment": 1.0, **key},
     )  # fmt: skip
     (row,) = views.rows(view)
     share = 100 * (1 - unknown)
     assert row["observed_percent"] == pytest.approx(share)
-    assert row["state"] == state_of(share)
+    state = state_of(share)
+    state = "partly_known" if state == "good" and verdict == "uncertain" else state
+    assert row["state"] == state
+    (stated,) = views.rows("verdicts")
+    assert stated["state"] == state
+    views.put(tables.OWNERS, {"cluster": "c", "kind": "x", **key, "team": "ops"})
+    (team,) = views.rows("team_weeks")
+    assert team["state"] == state
 
 
 def test_verdicts_and_weeks_of_teams_have_the_owner_of_their_subject() -> None:

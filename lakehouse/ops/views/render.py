@@ -24,7 +24,7 @@ from lakehouse.tables.table import identifier, spark_identifier, spark_text, sta
 _VIEW: Final = re.compile(r"(?ms)^-- VIEW (\w+)\n((?:-- [^\n]*\n)+)(.+?)(?=^-- VIEW |\Z)")
 _ALIAS: Final = re.compile(r"(?:^|, |AS )(\w+)(?=,|$)")
 _CALL: Final = re.compile(r"\b(utc|local|micros|instant|day_us)\(([^()]+)\)")
-_STATE: Final = re.compile(r"state_of\[(\w+); ([^\]]+)\]")
+_STATE: Final = re.compile(r"state_of\[(\w+); ([^\];]+)(?:; ([^\]]+))?\]")
 _METRIC: Final = re.compile(r"FILTER \(WHERE metric = ('[^']+')\)")
 _NAME: Final = re.compile(r"\{((?:gold\.)?\w+)\}")
 _WEEK: Final = "CAST(date_trunc('week', local(hour)) AS DATE)"
@@ -203,17 +203,18 @@ def _query(sql: str) -> str:
     def state(found: re.Match[str]) -> str:
         shares = dict(re.findall(r"(?m)^    (.+) AS (\w+),? -- ", sql))
         share = next(expression for expression, name in shares.items() if name == found[1])
-        return _state(share, found[2])
+        return _state(share, found[2], found[3])
 
     sql = sql.replace("{metrics_of_columns}", ", ".join(_METRIC.findall(sql)))
     return re.sub(r"(?m) *-- .*$", "", _STATE.sub(state, sql)).strip()
 
 
-def _state(percent: str, bad: str) -> str:
-    """Return the expression of ``core.subjects.state_of``."""
+def _state(percent: str, bad: str, undecided: str | None) -> str:
+    """Return the expression of ``core.subjects.state_of``; nothing undecided is good."""
     floor, whole = (f"{share:g}e0" for share in (FLOOR_PERCENT, WHOLE_PERCENT))
+    is_decided = f" AND {undecided} = 0" if undecided else ""
     return (
-        f"CASE WHEN {bad} > 0 THEN 'bad' WHEN {percent} >= {whole} THEN 'good' "
+        f"CASE WHEN {bad} > 0 THEN 'bad' WHEN {percent} >= {whole}{is_decided} THEN 'good' "
         f"WHEN {percent} >= {floor} THEN 'partly_known' ELSE 'not_known' END"
     )
 
