@@ -338,7 +338,7 @@ def test_where_no_source_was_read_nothing_is_called_good() -> None:
     orders = subject("topic", topic="orders")
     silent = story(scope(orders), Evidence([], [], [], frozenset(), [], {}))
     text = view(silent, terminal=False)
-    assert "Not known: no agent ran in this period." in text
+    assert "Not known: no agent observed it in this period." in text
     assert GOOD not in text.replace(LEGEND, "")
     assert text.count("any: 7 d, no attempt reported") == 3
 
