@@ -347,16 +347,19 @@ def test_a_day_is_as_good_as_its_least_observed_figure(
 @pytest.mark.edge(5)
 def test_partitions_that_nobody_reports_are_not_observed() -> None:
     views = Views()
-    row = {"cluster": "c", "window_start": HOUR, "topic": "t"}
+    key = {"cluster": "c", "window_start": HOUR, "topic": "t"}
     no_time = dict.fromkeys(("affected_us", "affected_low_us", "affected_high_us"), 0)
     of_three = {"series": 3, "series_seen_us": 3 * HOUR_LENGTH_US}
-    views.put(tables.TOPICS, {**row, **no_time, **of_three, "metric": UNAVAILABLE})
+    views.put(tables.TOPICS, {**key, **no_time, **of_three, "metric": UNAVAILABLE})
     (hour,) = views.rows("topic_hours")
-    assert (hour["observed_percent"], hour["state"]) == (100, "good")
-    views.put(tables.TOPICS, {**row, "metric": "kafka.topic.partitions", "value_max": 6.0})
+    assert (hour["observed_percent"], hour["state"]) == (100, "good"), "without the objective"
+    views.put(tables.OBJECTIVES, {"objective": "min-isr"})
     (hour,) = views.rows("topic_hours")
-    assert (hour["partitions"], hour["observed_percent"]) == (6, 50)
-    assert hour["state"] == "partly_known"
+    assert (hour["observed_percent"], hour["state"]) == (0, "not_known"), "never all of them"
+    judged = {"objective": "min-isr", "good_us": HOUR_LENGTH_US // 5 * 4, "bad_us": 0}
+    views.put(tables.SLI, {**key, **judged})
+    (hour,) = views.rows("topic_hours")
+    assert (hour["observed_percent"], hour["state"]) == (80, "partly_known")
 
 
 def test_unity_catalog_gets_keys_and_tags() -> None:

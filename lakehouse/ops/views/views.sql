@@ -91,7 +91,12 @@ GROUP BY cluster, team, objective, week_local
 
 -- VIEW topic_hours
 -- Unavailability of topics: partitions under min ISR or without a leader. One row per topic and hour. Minutes with
--- several such partitions count once. NULL: no data.
+-- several such partitions count once. NULL: no data. If the objective min-isr exists, only time in which it judged all
+-- partitions is observed.
+WITH judged AS (
+    SELECT cluster AS of_cluster, topic AS of_topic, hour AS of_hour, good_us + bad_us AS judged_us
+    FROM {gold.sli} WHERE objective = 'min-isr' AND topic IS NOT NULL),
+judging AS (SELECT count(*) AS objectives FROM {gold.objectives} WHERE objective = 'min-isr')
 SELECT
     cluster, topic, -- Kafka cluster id | topic
     {hours}
@@ -102,18 +107,18 @@ SELECT
     max(affected_us) FILTER (WHERE is_leaderless) / 6e7 AS leaderless_minutes, -- minutes with one without
     max(series_affected_us) FILTER (WHERE is_out) / 6e7 AS unavailable_partition_minutes, -- over partitions
     max(max_concurrent) FILTER (WHERE is_out) AS most_partitions_unavailable, -- most at one instant
-    CAST(max(partitions) AS INT) AS partitions, -- number of partitions; at least those observed at one instant
+    max(series) FILTER (WHERE is_out) AS partitions, -- most partitions seen at one instant
     max(series_seen_us) FILTER (WHERE is_out) / 6e7 AS seen_partition_minutes, -- seen, summed over them
-    max(series_seen_us) FILTER (WHERE is_out) / (36e6 * max(partitions)) AS observed_percent, -- percent of the hour
+    min(CASE WHEN is_out THEN observed_us / 36e6 END) AS observed_percent, -- percent of the hour with every partition
     state_of[observed_percent; max(affected_high_us) FILTER (WHERE is_out)] AS state -- bad, good, partly_known or not_known
 FROM (
     SELECT t.*, metric = 'kafka.partition.unavailable' AS is_out,
         metric = 'kafka.partition.under_min_isr' AS is_under, metric = 'kafka.partition.leaderless' AS is_leaderless,
-        CASE metric WHEN 'kafka.partition.unavailable' THEN series WHEN 'kafka.topic.partitions' THEN value_max
-            END AS partitions
-    FROM {gold.topics} t
-    WHERE metric IN ('kafka.partition.unavailable', 'kafka.partition.under_min_isr', 'kafka.partition.leaderless',
-        'kafka.topic.partitions')) t
+        CASE WHEN objectives > 0 AND coalesce(judged_us, 0) < series_seen_us / series
+            THEN coalesce(judged_us, 0) ELSE series_seen_us / series END AS observed_us
+    FROM {gold.topics} t CROSS JOIN judging
+    LEFT JOIN judged ON of_cluster = t.cluster AND of_topic = t.topic AND of_hour = t.hour) t
+WHERE is_out OR is_under OR is_leaderless
 GROUP BY cluster, topic, date, hour
 
 -- VIEW topic_days
@@ -130,7 +135,7 @@ SELECT
     max(most_partitions_unavailable) AS most_partitions_unavailable, -- most at one instant
     count(unavailable_minutes) AS hours_seen, -- hours in which it was observed
     100e0 * sum(seen_partition_minutes) / nullif(sum(60e0 * partitions), 0) AS seen_percent, -- percent of them seen
-    6e9 * sum(seen_partition_minutes) / nullif(day_us(day_local) * max(partitions), 0) AS observed_percent, -- percent of the day
+    36e8 * sum(observed_percent) / day_us(day_local) AS observed_percent, -- percent of the day
     state_of[observed_percent; sum(unavailable_high_minutes)] AS state -- bad, good, partly_known or not_known
 FROM (SELECT t.*, CAST(hour_local AS DATE) AS day_local FROM {topic_hours} t) t
 GROUP BY cluster, topic, day_local
