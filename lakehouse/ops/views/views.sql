@@ -662,7 +662,7 @@ figures AS (
     FROM seen WHERE figure IS NOT NULL GROUP BY cluster, source, day_local, figure),
 observed AS (
     SELECT f.cluster, f.day_local, 6e9 * sum(minutes) / (day_us(f.day_local)
-        * greatest(count(*), CASE WHEN bool_or(is_of_all) THEN 0 ELSE coalesce(max(brokers), 0) END)) AS percent
+        * greatest(count(*), CASE WHEN bool_or(is_of_all) THEN 0 ELSE coalesce(max(brokers), 0) END)) AS of_figure
     FROM figures f LEFT JOIN brokers b ON b.cluster = f.cluster AND b.day_local = f.day_local
     GROUP BY f.cluster, f.day_local, figure),
 parts AS (
@@ -683,7 +683,7 @@ parts AS (
     UNION ALL SELECT cluster, CAST(hour_local AS DATE), NULL, NULL, NULL, NULL, lost_low, lost_high, NULL
     FROM {lost_records}
     UNION ALL SELECT cluster, CAST(hour_local AS DATE), NULL, NULL, NULL, NULL, NULL, NULL, read_gib FROM {remote_reads}
-    UNION ALL SELECT cluster, day_local, percent, NULL, NULL, NULL, NULL, NULL, NULL FROM observed)
+    UNION ALL SELECT cluster, day_local, of_figure, NULL, NULL, NULL, NULL, NULL, NULL FROM observed)
 SELECT
     cluster, day_local, -- Kafka cluster id | day, local time
     CAST(date_trunc('week', day_local) AS DATE) AS week_local, -- Monday of its ISO week
