@@ -275,6 +275,13 @@ def test_brokers_that_counted_more_leave_no_figure_of_zero(
         assert "no source showed which" in told["reason"]
 
 
+def test_without_an_objective_throttled_clients_are_of_an_unknown_number() -> None:
+    made = facts()
+    assert figure(with_figures(made), "clients_throttled")["of"] == 1
+    made["objectives"] = [one for one in made["objectives"] if one["name"] != "throttled"]
+    assert figure(with_figures(made), "clients_throttled")["of"] is None
+
+
 @pytest.mark.parametrize("question", ["min-isr", "lost", "throttling"])
 @pytest.mark.parametrize("missing", ["section", "coverage"])
 def test_without_its_facts_no_figure_is_known(question: str, missing: str) -> None:

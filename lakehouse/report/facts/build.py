@@ -202,7 +202,7 @@ def _stated(
         )
     elif more or _is_under_floor(facts, evidence):
         figure = figure.at_least()
-    elif figure.of is not None and figure.value.value and not evidence.is_whole:
+    elif figure.unit == "clients" and figure.value.value and not evidence.is_whole:
         # Unobserved time may hide more subjects.
         figure = figure._replace(value=figure.value._replace(high=None))
     previous, change = _compared(facts, figure, weeks)

@@ -199,8 +199,14 @@ def _throttled(facts: Facts) -> Figure:
     return Figure(
         value, "clients", _with_unsure(value, rows, objectives),
         _clients_of_weeks(facts, objectives), worst, bounds_in(worst, "throttled_us"), "us",
-        section.get("clients_known"), _name(first),
+        section.get("clients_known") if _counts_clients(facts) else None, _name(first),
     )  # fmt: skip
+
+
+def _counts_clients(facts: Facts) -> bool:
+    """Return True if an objective judges clients, so that the number of known clients is known."""
+    metrics = {metric for one in facts.get("objectives") or () for metric in one["metrics"]}
+    return not metrics.isdisjoint(THROTTLES.values())
 
 
 def _with_unsure(value: Bounds, rows: Sequence[Row], objectives: Sequence[Row]) -> Bounds:
