@@ -5,8 +5,8 @@
 -- micros(x) to microseconds since 1970, and instant(x) converts microseconds to a timestamp. day_us(x) is the length of the
 -- local day x in microseconds. x has no parentheses.
 -- {hours} inserts the columns of a row's hour, {metrics_of_columns} the metrics that the columns of the view filter by.
--- Unknown is NULL, never zero. state_of[x; y; z] is the state of a row. Column x is the coverage in percent. The state is
--- bad if y is above zero, and not good if z is above zero (optional). core/subjects.py contains the thresholds.
+-- Unknown is NULL, never zero. state_of[x; y] is the state of a row. Column x is the coverage in percent. The state is bad
+-- if y is above zero, and not good if an optional third part is above zero. core/subjects.py contains the thresholds.
 
 -- VIEW verdicts
 -- Published verdicts of objectives: the newest SLO result of each objective, subject and period (jmxlake slo publish).
