@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime, tzinfo
-from math import ceil, floor, isclose
+from math import ceil, copysign, floor, isclose
 from typing import Any, Final, Literal
 
 from lakehouse.core import periods
@@ -147,13 +147,13 @@ def milliseconds(value: float | None) -> str:
 def percent(share: float | None, rounding: Rounding = "nearest") -> str:
     """Return a share between 0 and 1 in percent, with enough digits to differ from 0 and 1.
 
-    Down to a millionth of a percent, only an exact 1 is shown as 100 % and an exact 0 as 0 %.
+    Only an exact 1 is shown as 100 % and an exact 0 as 0 %, unless bounds are rounded to them.
     """
     if share is None:
         return NOT_KNOWN
     if share in {0, 1}:
         return f"{share * 100:.0f}{_TIE}%"
-    text = ""
+    share, text = _kept_apart(share, (0, 1), rounding), ""
     for digits in (2, 3, 4, 5, 6):
         # Without rounding first, binary floats would move 99.9 down to 99.89.
         text = f"{_rounded(share * 100, digits, rounding):.{digits}f}".rstrip("0").rstrip(".")
@@ -180,13 +180,31 @@ def share(
         return NOT_KNOWN
     if value in {0, 1}:
         return f"{value * 100:.0f}{_TIE}%"
-    text = ""
+    value, text = _kept_apart(value, apart, rounding), ""
     for places in range(digits, max(digits, 6) + 1):
         whole = _rounded(value * 100, places, rounding)
         text = f"{whole:,.{places}f}{_TIE}%"
         if value in apart or not any(isclose(whole / 100, one) for one in apart):
             break
     return text
+
+
+_LEAST: Final = 1e-8
+"""Smallest difference of two shares that is shown: a millionth of a percent."""
+
+_NOISE: Final = 1e-13
+"""Difference of two shares that are computed differently; a microsecond of a week is more."""
+
+
+def _kept_apart(value: float, apart: Collection[float], rounding: Rounding) -> float:
+    """Return a share that is shown as another than some shares, unless it is one of them.
+
+    A bound that is rounded to one of them is still a bound.
+    """
+    near = (one for one in apart if _NOISE < abs(value - one) < _LEAST)
+    if rounding != "nearest" or (one := next(near, None)) is None:
+        return value
+    return one + copysign(_LEAST, value - one)
 
 
 def _rounded(number: float, places: int, rounding: Rounding) -> float:
@@ -264,11 +282,17 @@ def clock(moment: datetime, *, seconds: bool = False) -> str:
 
 
 def visible(text: object) -> str:
-    """Return a name with control, bidi and unassigned characters escaped."""
+    """Return a name with control, bidi and unassigned characters and outer spaces escaped."""
+    whole = str(text)
+    start, end = len(whole) - len(whole.lstrip()), len(whole.rstrip())
     return "".join(
-        f"\\u{ord(character):04x}" if unicodedata.category(character) in _INVISIBLE else character
-        for character in str(text)
+        character if start <= place < end and _is_visible(character) else f"\\u{ord(character):04x}"
+        for place, character in enumerate(whole)
     )
+
+
+def _is_visible(character: str) -> bool:
+    return unicodedata.category(character) not in _INVISIBLE
 
 
 def line(text: object, limit: int = LINE_LIMIT) -> str:

@@ -1,6 +1,7 @@
 """Faults of tables, with advice: a table is missing, older, of other types, or lacks data files.
 
-Data files are missing if a Delta log has them and the store does not. Gold of older versions has
+Data files are missing if a Delta log has them and the store does not. They are damaged if the store
+has another size of them. Gold of older versions has
 other names of tables and columns, which only ``jmxlake upgrade`` reads (``rollup.upgrade``). Other
 commands end with a one-line error.
 """
@@ -10,6 +11,9 @@ from __future__ import annotations
 import datetime as dt
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
+
+from deltalake.fs import DeltaStorageHandler
+from pyarrow.fs import FileSelector
 
 from lakehouse import tables
 from lakehouse.core import display
@@ -23,7 +27,7 @@ from lakehouse.errors import (
 from lakehouse.tables import Column, Table, delta_log
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from deltalake import DeltaTable
 
@@ -164,8 +168,8 @@ _CUT_OFF: Final = 1_000
 _MOST_NAMED: Final = 5
 
 
-class MissingFile(NamedTuple):
-    """A missing live file of a table.
+class FaultyFile(NamedTuple):
+    """A live file of a table that is missing or damaged.
 
     Attributes:
         path: Path below the table.
@@ -194,7 +198,7 @@ class MissingFile(NamedTuple):
         return None
 
 
-def missing_files(delta: DeltaTable) -> list[MissingFile]:
+def missing_files(delta: DeltaTable) -> list[FaultyFile]:
     """Return the live files of a table that its store does not have.
 
     The store is listed once for any number of files.
@@ -202,19 +206,40 @@ def missing_files(delta: DeltaTable) -> list[MissingFile]:
     gone = set(delta.repair(dry_run=True)["files_removed"])  # decoded once
     if not gone:
         return []
+    return [file for file, _ in _live(delta) if delta_log.below_table(file.path) in gone]
+
+
+def damaged_files(delta: DeltaTable, options: Mapping[str, str]) -> list[FaultyFile]:
+    """Return the live files whose size in the store is not that in the log.
+
+    The store is listed once for any number of files.
+    """
+    store = DeltaStorageHandler(delta.table_uri, dict(options))
+    listed = store.get_file_info_selector(FileSelector("", recursive=True))
+    sizes = {file.path: file.size for file in listed}
+    return [
+        file
+        for file, size in _live(delta)
+        if sizes.get(delta_log.below_table(file.path), size) != size
+    ]
+
+
+def _live(delta: DeltaTable) -> Iterator[tuple[FaultyFile, object]]:
+    """Yield the live files of a table and their sizes in the log."""
     actions = delta.get_add_actions(flatten=True)
     names = actions.schema.names
     columns = {name: actions.column(name).to_pylist() for name in names if _is_read(name)}
-    rows = (dict(zip(columns, values, strict=True)) for values in zip(*columns.values()))  # noqa: B905
-    return [_file(row) for row in rows if delta_log.below_table(row["path"]) in gone]
+    for values in zip(*columns.values()):  # noqa: B905
+        row = dict(zip(columns, values, strict=True))
+        yield _file(row), row["size_bytes"]
 
 
 def _is_read(name: str) -> bool:
-    own = {"path", "num_records", "partition.date", "min.cluster", "max.cluster"}
+    own = {"path", "size_bytes", "num_records", "partition.date", "min.cluster", "max.cluster"}
     return name in {*own, *_STARTS, *_ENDS}
 
 
-def _file(row: dict[str, object]) -> MissingFile:
+def _file(row: dict[str, object]) -> FaultyFile:
     first, last = (
         next((name for name in names if isinstance(row.get(name), dt.datetime)), "")
         for names in (_STARTS, _ENDS)
@@ -223,7 +248,7 @@ def _file(row: dict[str, object]) -> MissingFile:
     if end is not None and last not in _EXCLUSIVE:
         end += _CUT_OFF
     date, cluster, rows = row.get("partition.date"), row.get("min.cluster"), row["num_records"]
-    return MissingFile(
+    return FaultyFile(
         str(row["path"]),
         date if isinstance(date, dt.date) else None,
         _us(row.get(first)),
@@ -239,7 +264,7 @@ def _us(at: object) -> int | None:
     return micros(at if at.tzinfo else at.replace(tzinfo=dt.UTC))
 
 
-def dates(files: Sequence[MissingFile]) -> list[dt.date]:
+def dates(files: Sequence[FaultyFile]) -> list[dt.date]:
     """Return the dates (UTC) of files, in order."""
     days: set[dt.date] = set()
     for file in files:
@@ -251,11 +276,11 @@ def dates(files: Sequence[MissingFile]) -> list[dt.date]:
     return sorted(days)
 
 
-def what(files: Sequence[MissingFile]) -> str:
-    """Return a clause about missing files."""
-    number = "1 data file is missing"
+def what(files: Sequence[FaultyFile], fault: str = "missing") -> str:
+    """Return a clause about missing or damaged files."""
+    number = f"1 data file is {fault}"
     if len(files) > 1:
-        number = f"{len(files)} data files are missing"
+        number = f"{len(files)} data files are {fault}"
     days = dates(files)
     if not days:
         return number
@@ -263,7 +288,7 @@ def what(files: Sequence[MissingFile]) -> str:
     return f"{number}, with rows of {', '.join(map(str, days[:_MOST_NAMED]))}{more}"
 
 
-def todo(table: Table, files: Sequence[MissingFile]) -> str:
+def todo(table: Table, files: Sequence[FaultyFile]) -> str:
     """Return advice about missing files."""
     if table.layer == "bronze":
         return (
@@ -281,7 +306,7 @@ def todo(table: Table, files: Sequence[MissingFile]) -> str:
     return f"run jmxlake rollup LAKE {since}, which recomputes the hours in bronze"
 
 
-def files_missing(table: Table, url: str, files: Sequence[MissingFile]) -> MissingFilesError:
+def files_missing(table: Table, url: str, files: Sequence[FaultyFile]) -> MissingFilesError:
     """Return the error for missing files."""
     return MissingFilesError(f"{url}: {what(files)}; {todo(table, files)}", table.layer)
 

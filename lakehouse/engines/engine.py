@@ -15,7 +15,7 @@ import pyarrow as pa
 from lakehouse import tables
 from lakehouse.core.lake import Lake, Version
 from lakehouse.core.periods import HOUR_US, Period, micros
-from lakehouse.core.table_faults import MissingFile
+from lakehouse.core.table_faults import FaultyFile
 from lakehouse.engines.packets import Cost
 from lakehouse.engines.relation import Relation, Rows, select
 from lakehouse.engines.rollup_batches import Batch, Bronze
@@ -243,7 +243,7 @@ class Engine(Protocol):
     def drop(self, table: Table) -> None:
         """Remove a table of gold that is no longer read."""
 
-    def missing_files(self, table: Table) -> list[MissingFile]:
+    def missing_files(self, table: Table) -> list[FaultyFile]:
         """Return the live files of a table that do not exist, after one listing of the table.
 
         Spark cannot list them and returns an empty list.

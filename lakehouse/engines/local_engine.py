@@ -24,7 +24,7 @@ from lakehouse.core import spark_session, table_faults
 from lakehouse.core.delta_rs import explained, refresh
 from lakehouse.core.lake import Lake, Version
 from lakehouse.core.periods import Period, instant
-from lakehouse.core.table_faults import MissingFile
+from lakehouse.core.table_faults import FaultyFile
 from lakehouse.engines import local_relations, packets
 from lakehouse.engines.delta_tables import Store, row_schema, schema_mode, stored, stored_schema
 from lakehouse.engines.engine import ComputedBatch, Detail, LeaseRow, PartDone, bronze_of
@@ -221,7 +221,7 @@ class LocalEngine:
                     raise failed[0] from None
                 raise
 
-    def missing_files(self, table: Table) -> list[MissingFile]:
+    def missing_files(self, table: Table) -> list[FaultyFile]:
         """Return the live files of a table that do not exist, after one listing of the table."""
         delta = self._store.find(table)
         with explained(self._store.url(table)):

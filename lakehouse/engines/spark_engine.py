@@ -18,7 +18,7 @@ from pyspark.sql.functions import col, expr, lit
 from lakehouse import errors, tables
 from lakehouse.core import lake as lakes, spark_session
 from lakehouse.core.periods import Period, instant
-from lakehouse.core.table_faults import MissingFile
+from lakehouse.core.table_faults import FaultyFile
 from lakehouse.engines import packets, spark_jobs, spark_relations
 from lakehouse.engines.engine import ComputedBatch, Detail, LeaseRow, PartDone, bronze_of
 from lakehouse.engines.relation import Relation, Rows, source
@@ -227,7 +227,7 @@ class SparkEngine:
         with self._working_on(table):
             self._spark.sql(f"DROP TABLE IF EXISTS {self.lake.name(table)}")
 
-    def missing_files(self, table: Table) -> list[MissingFile]:  # noqa: ARG002 - of the protocol
+    def missing_files(self, table: Table) -> list[FaultyFile]:  # noqa: ARG002 - of the protocol
         """Return an empty list: Spark fails only when it reads such a file."""
         return []
 

@@ -106,7 +106,7 @@ def _objectives(story: Row) -> Iterator[RenderableType]:
         of_topic = story["subject"]["kind"] == "partition" != row["level"]
         title = display.line(row["title"]) + " (of its topic)" * of_topic
         unknown = f", {display.length(row['unknown_us'], 'up')} unknown" * bool(row["unknown_us"])
-        status, used = row["status"], f"; {texts.used(row['used'])} of its error budget used"
+        status, used = row["status"], f"; {_used(row)} of its error budget used"
         attained = f"{_attained(row)}, target {display.percent(row['target'])}{unknown}"
         badge = f"{MARKS[status]} {texts.words(f'status.{status}')}", STYLES[status]
         yield Text.assemble(badge, f"  {title}: {attained}{used * (row['used'] is not None)}")
@@ -119,6 +119,13 @@ def _attained(row: Row) -> str:
     if share is None or low is None or high is None or low == high:
         return text
     return f"{text} ({texts.between_shares(low, high, 2, row['target'])})"
+
+
+def _used(row: Row) -> str:
+    """Return the used budget; its bounds if these decide the status, as in the report."""
+    if row["status"] == "uncertain":
+        return texts.used_between(row["used_low"], row["used_high"])
+    return texts.used(row["used"])
 
 
 def _details(row: Row) -> Iterator[str]:

@@ -223,7 +223,10 @@ def openmetrics_lines(table: tables.Table, seconds: int, read: Read) -> Iterator
             metric = name or row["metric"]
             family = f"{level}:{re.sub('[^a-zA-Z0-9_]', '_', metric)}:{figure}"
             if family not in metrics:
-                about = f"{metric}: {column.comment}".translate(_IN_HELP)
+                comment = column.comment
+                if figure != column.name:
+                    comment = comment.replace("microseconds", "seconds")
+                about = f"{metric}: {comment}".translate(_IN_HELP)
                 yield f"# TYPE {family} gauge\n"
                 yield f"# HELP {family} {about}\n"
             if metrics.setdefault(family, metric) != metric:

@@ -285,6 +285,16 @@ def hidden(facts: Facts, question: Question) -> dict[str, tuple[float, float]]:
     return found
 
 
+def hidden_texts(facts: Facts, question: Question) -> dict[str, str]:
+    """Return the same in words, by the check."""
+    texts = {}
+    for name, times in hidden(facts, question).items():
+        counted, shown = (display.seconds(one) for one in times)
+        some = figures.sentence("some_shown" if times[1] else "none_shown", time=shown)
+        texts[name] = figures.sentence(name, counted=counted, shown=some)
+    return texts
+
+
 def _is_any_bad(facts: Facts, question: Question) -> bool:
     is_counted = any(bad_rows(facts, rows) for rows in question.bad)
     return is_counted or bool(hidden(facts, question))

@@ -16,7 +16,7 @@ import pyarrow as pa
 from lakehouse import tables
 from lakehouse.core import table_faults
 from lakehouse.core.periods import DAY_US, FIRST, HOUR_US, LAST, micros
-from lakehouse.core.table_faults import MissingFile
+from lakehouse.core.table_faults import FaultyFile
 from lakehouse.engines.engine import Engine, Remark, Staged, ask, in_hours, span_of
 from lakehouse.engines.relation import Relation, in_clusters, select, text, united, within_hours
 from lakehouse.engines.rollup_batches import HourSet
@@ -267,7 +267,7 @@ def accept_lost(engine: Engine, check: Callable[[], None], step: Callable[[str],
 
 
 def _lost_hours(
-    engine: Engine, table: tables.Table, files: Iterable[MissingFile]
+    engine: Engine, table: tables.Table, files: Iterable[FaultyFile]
 ) -> Iterator[tuple[object, ...]]:
     """Yield rows of gold/rejected for the hours of files; a file's first hour has its row count."""
     names = "SELECT DISTINCT r.cluster FROM {rows} r"

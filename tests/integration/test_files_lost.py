@@ -72,10 +72,10 @@ def incomplete(root: Path) -> list[gold_tables.Incomplete]:
     return gold_tables.incomplete(engine_of(root), AROUND, micros(AROUND.end))
 
 
-def gone(root: Path) -> list[Finding]:
+def gone(root: Path, check: str = "files_gone") -> list[Finding]:
     found = Diagnosis(locate(str(root), None), BASE, 7, dt.timedelta(hours=1), "0")
     found.run()
-    return [one for one in found.findings if one.check == "files_gone"]
+    return [one for one in found.findings if one.check == check]
 
 
 def read_by_duckdb(root: Path, table: tables.Table) -> None:
@@ -99,6 +99,20 @@ def test_reader_of_lost_file_names_table_dates_and_repair(
     assert "\n" not in text
     assert "jmxlake rollup LAKE" in text
     assert (f"{DAYS}" in text) == bool(table.partition_by)
+
+
+@pytest.mark.edge(16)
+@pytest.mark.parametrize("table", [tables.TOPICS, tables.SUBJECTS, tables.RUNS], ids=named)
+@pytest.mark.parametrize("content", [b"", b"no Parquet", None], ids=["empty", "garbage", "short"])
+def test_doctor_finds_damaged_files(lake: Path, table: tables.Table, content: bytes | None) -> None:
+    assert gone(lake, "files_damaged") == []
+    uri = DeltaTable(str(lake / table.path)).file_uris()[0]
+    file = Path(uri.removeprefix("file://"))
+    file.write_bytes(file.read_bytes()[:-1] if content is None else content)
+    (found,) = gone(lake, "files_damaged")
+    assert (found.severity, found.where) == ("error", table.path)
+    assert file.name[:11] in found.what
+    assert ("jmxlake rollup LAKE" in found.todo) == (table.layer == "gold")
 
 
 @pytest.mark.parametrize("table", DATED, ids=named)

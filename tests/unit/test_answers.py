@@ -263,7 +263,8 @@ def test_answer_absent_metric_is_not_collected(anchor: str, metric: str) -> None
     facts["collected"] = [one for one in facts["collected"] if one != metric]
     found = answer(facts, anchor)
     assert found.state == "not_collected"
-    assert f"no agent reports {metric}" in str(found.reason)
+    assert f"no agent reports {metric}, although family" in str(found.reason)
+    assert "catalogue" not in str(found.reason), "the shipped catalogue has it"
 
 
 def test_answer_absent_idle_metric_is_good() -> None:

@@ -72,7 +72,7 @@ def test_a_figure_is_a_family_and_bears_the_end_of_its_window() -> None:
         "# TYPE topic:kafka_partition_under_min_isr:affected_seconds gauge\n"
         "# HELP topic:kafka_partition_under_min_isr:affected_seconds "
         "kafka.partition.under_min_isr: "
-        "microseconds of wall time in which at least one series was above 0\n"
+        "seconds of wall time in which at least one series was above 0\n"
         "topic:kafka_partition_under_min_isr:affected_seconds"
         f'{{cluster="c",topic="t"}} 90.5 {END}\n'
         "# EOF\n"

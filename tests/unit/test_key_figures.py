@@ -257,6 +257,31 @@ def test_throttled_clients_beside_unobserved_time_are_at_least() -> None:
     assert (told["value"], told["value_low"], told["value_high"]) == (2, 2, None)
 
 
+@pytest.mark.edge(5)
+@pytest.mark.parametrize(
+    ("bad", "shown"), [(0, ("not_known", None, None)), (10, ("known", 10 * MINUTE_US, None))]
+)
+def test_brokers_that_counted_more_leave_no_figure_of_zero(
+    bad: float, shown: tuple[str, float | None, None]
+) -> None:
+    made = facts()
+    named(made, "min-isr")["subjects"] = [subject(bad, topic="orders")]
+    made["min_isr"]["brokers"] = [
+        {"under_min_isr_partition_seconds": 1e6, "sum_of_partitions_seconds": 0.0}
+    ]
+    told = figure(with_figures(made), "writes_unavailable")
+    assert (told["state"], told["value"], told["value_high"]) == shown
+    if not bad:
+        assert "no source showed which" in told["reason"]
+
+
+def test_without_an_objective_throttled_clients_are_of_an_unknown_number() -> None:
+    made = facts()
+    assert figure(with_figures(made), "clients_throttled")["of"] == 1
+    made["objectives"] = [one for one in made["objectives"] if one["name"] != "throttled"]
+    assert figure(with_figures(made), "clients_throttled")["of"] is None
+
+
 @pytest.mark.parametrize("question", ["min-isr", "lost", "throttling"])
 @pytest.mark.parametrize("missing", ["section", "coverage"])
 def test_without_its_facts_no_figure_is_known(question: str, missing: str) -> None:

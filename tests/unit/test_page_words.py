@@ -67,15 +67,20 @@ def test_what_happened_is_never_shown_as_nothing(us):
         (0.99999, "99.999 %"),
         (0.999999, "99.9999 %"),
         (0.00002, "0.002 %"),
+        (1 - 1.7e-12, "99.999999 %"),
+        (1.7e-12, "0.000001 %"),
+        (1 - 2e-16, "100 %"),
     ],
 )
 def test_a_share_has_as_many_digits_as_it_needs(share, said):
     assert plain(display.percent(share)) == said
 
 
-@given(st.floats(min_value=0, max_value=1 - 1e-7))
+@pytest.mark.edge(6)
+@given(st.floats(min_value=0, max_value=1 - 1e-12))
 def test_only_all_is_shown_as_all(share):
-    assert plain(display.percent(share)) != "100 %"
+    assert not plain(display.percent(share)).startswith("100")
+    assert not plain(display.share(share)).startswith("100")
     assert float(plain(display.percent(share, "down")).split()[0]) / 100 <= share + 1e-12
     assert float(plain(display.percent(share, "up")).split()[0]) / 100 >= share - 1e-12
 
@@ -100,6 +105,18 @@ def test_only_all_is_shown_as_all(share):
 )
 def test_a_quantity_is_said_with_its_unit(value, unit, said):
     assert plain(display.quantity(value, unit)) == said
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("cluster-a ", "cluster-a\\u0020"),
+        ("\u00a0a b\u3000", "\\u00a0a b\\u3000"),
+        ("  ", "\\u0020\\u0020"),
+    ],
+)
+def test_outer_spaces_of_a_name_are_visible(name, shown):
+    assert display.line(name) == shown
 
 
 @given(st.text() | st.sampled_from(EVIL))

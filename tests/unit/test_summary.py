@@ -114,6 +114,17 @@ def test_figure_of_zero_has_no_worst_subject() -> None:
     )  # fmt: skip
 
 
+@pytest.mark.edge(6)
+@pytest.mark.parametrize("state", ["bad", "partly_known"])
+def test_figure_of_zero_states_how_much_was_observed(state: str) -> None:
+    # Another figure can make the same question bad.
+    found = facts()
+    zero = {f"{name}value{end}": 0 for name in ("", "subject_") for end in ("", "_low", "_high")}
+    found["key_figures"][1] |= zero
+    found["answers"].append({"question": "min-isr", "state": state, "observed_percent": 91.67})
+    assert tiles_of(summarize(found))["No leader"][1] == "91.6 % of this week observed"
+
+
 def test_objectives_of_week() -> None:
     found = rows_of(summarize(facts()))
     assert list(found) == [

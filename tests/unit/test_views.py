@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 HOUR: Final = dt.datetime(2026, 11, 16, 10, tzinfo=dt.UTC)
 HOUR_US: Final = int(HOUR.timestamp()) * 1_000_000
+HOUR_LENGTH_US: Final = 3_600_000_000
+BEFORE: Final = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
+AFTER: Final = dt.datetime(2027, 1, 1, tzinfo=dt.UTC)
 RESERVED: Final = {"user", "group", "partition", "window", "start", "end", "date", "max", "min"}
 _TYPES: Final = {"string": "VARCHAR", "timestamp": "TIMESTAMPTZ", "array<string>": "VARCHAR[]"}
 
@@ -274,6 +277,91 @@ def test_time_in_which_a_source_was_not_seen(end: int | None, expected: list[flo
     assert [row[2] for row in found] == [100, *[0] * (len(expected) - 1)]
 
 
+def hours_of(start: str, number: int) -> list[dt.datetime]:
+    first = dt.datetime.fromisoformat(start)
+    return [first + dt.timedelta(hours=hour) for hour in range(number)]
+
+
+@pytest.mark.edge(12)
+@pytest.mark.parametrize(
+    ("start", "hours", "percent", "state"),
+    [
+        ("2026-10-24T22:00Z", 24, 96, "partly_known"),
+        ("2026-10-24T22:00Z", 25, 100, "good"),
+        ("2026-03-28T23:00Z", 23, 100, "good"),
+        ("2026-03-28T23:00Z", 22, 100 * 22 / 23, "partly_known"),
+        ("2026-11-15T23:00Z", 24, 100, "good"),
+    ],
+)
+def test_local_days_have_as_many_hours_as_their_zone_says(
+    start: str, hours: int, percent: float, state: str
+) -> None:
+    views = Views("Europe/Berlin")
+    seen = {"cluster": "c", "source": "broker-1", "first_seen": BEFORE, "last_seen": AFTER}
+    views.put(tables.SUBJECTS, {"kind": "source", "attributes_at": AFTER, **seen})
+    for hour in hours_of(start, hours):
+        row = {"cluster": "c", "topic": "t", "metric": UNAVAILABLE, "window_start": hour}
+        no_time = dict.fromkeys(("affected_us", "affected_low_us", "affected_high_us"), 0)
+        views.put(tables.TOPICS, {**row, **no_time, "series_seen_us": HOUR_LENGTH_US, "series": 1})
+        views.put(tables.COVERAGE, read_whole(hour, "broker-1", "min_isr"))
+    (topic,) = views.rows("topic_days")
+    (cluster,) = (one for one in views.rows("cluster_days") if one["observed_percent"])
+    for day in (topic, cluster):
+        assert (day["observed_percent"], day["state"]) == (pytest.approx(percent), state)
+
+
+def read_whole(hour: dt.datetime, source: str, family: str) -> Row:
+    return {
+        "cluster": "c", "window_start": hour, "source": source, "family": family, "outcome": "ok",
+        "outcome_us": HOUR_LENGTH_US, "scrapes": 360,
+    }  # fmt: skip
+
+
+@pytest.mark.edge(6)
+@pytest.mark.parametrize(
+    ("read", "percent", "state"),
+    [
+        ({"broker-1": ("log",)}, None, "not_known"),
+        ({"broker-1": ("min_isr", "log")}, 100, "good"),
+        ({"broker-1": ("min_isr", "leaders"), "broker-2": ("log",)}, 50, "partly_known"),
+        ({"broker-1": ("min_isr", "quotas"), "broker-2": ("quotas",)}, 50, "partly_known"),
+        ({"broker-1": ("quotas",), "broker-2": ()}, 50, "partly_known"),
+        ({"broker-1": (), "cluster-1": ("leaders", "offsets")}, 100, "good"),
+        ({"broker-1": ("metadata_log",), "broker-2": ()}, 100, "good"),
+    ],
+)
+def test_a_day_is_as_good_as_its_least_observed_figure(
+    read: dict[str, tuple[str, ...]], percent: float | None, state: str
+) -> None:
+    views = Views()
+    for source, of_source in read.items():
+        seen = {"source": source, "first_seen": BEFORE, "last_seen": AFTER, "attributes_at": AFTER}
+        views.put(tables.SUBJECTS, {"cluster": "c", "kind": "source", **seen})
+        for hour in hours_of("2026-11-16T00:00Z", 24):
+            for family in of_source:
+                views.put(tables.COVERAGE, read_whole(hour, source, family))
+    day = min(views.rows("cluster_days"), key=lambda one: str(one["day_local"]))
+    assert (day["observed_percent"], day["state"]) == (percent, state)
+
+
+@pytest.mark.edge(5)
+def test_partitions_that_nobody_reports_are_not_observed() -> None:
+    views = Views()
+    key = {"cluster": "c", "window_start": HOUR, "topic": "t"}
+    no_time = dict.fromkeys(("affected_us", "affected_low_us", "affected_high_us"), 0)
+    of_three = {"series": 3, "series_seen_us": 3 * HOUR_LENGTH_US}
+    views.put(tables.TOPICS, {**key, **no_time, **of_three, "metric": UNAVAILABLE})
+    (hour,) = views.rows("topic_hours")
+    assert (hour["observed_percent"], hour["state"]) == (100, "good"), "without the objective"
+    views.put(tables.OBJECTIVES, {"objective": "min-isr"})
+    (hour,) = views.rows("topic_hours")
+    assert (hour["observed_percent"], hour["state"]) == (0, "not_known"), "never all of them"
+    judged = {"objective": "min-isr", "good_us": HOUR_LENGTH_US // 5 * 4, "bad_us": 0}
+    views.put(tables.SLI, {**key, **judged})
+    (hour,) = views.rows("topic_hours")
+    assert (hour["observed_percent"], hour["state"]) == (80, "partly_known")
+
+
 def test_unity_catalog_gets_keys_and_tags() -> None:
     place = render.DIALECTS["databricks"].name
     told = list(
@@ -404,9 +492,12 @@ def test_view_state_is_that_of_the_report(percent: float, bad: int) -> None:
         ("tier_lag_weeks", "copy-lag", {"topic": "t"}),
     ],
 )
-@pytest.mark.parametrize("unknown", [0.001, 0.2, 0.996])
+@pytest.mark.parametrize(
+    ("unknown", "verdict"),
+    [(0.001, "met"), (0.2, "met"), (0.996, "met"), (0.005, "uncertain"), (0.2, "uncertain")],
+)
 def test_view_week_hardly_observed_is_not_good(
-    view: str, objective: str, key: Row, unknown: float
+    view: str, objective: str, key: Row, unknown: float, verdict: str
 ) -> None:
     views, week = Views(), dt.timedelta(days=7)
     us = week // dt.timedelta(microseconds=1)
@@ -414,14 +505,21 @@ def test_view_week_hardly_observed_is_not_good(
     views.put(
         tables.SLA,
         {"cluster": "c", "objective": objective, "period_kind": "1w", "period_start": HOUR - week,
-         "period_end": HOUR, "statement": 1, "stated_at": HOUR, "verdict": "met", "good_us": good,
+         "period_end": HOUR, "statement": 1, "stated_at": HOUR, "verdict": verdict, "good_us": good,
          "bad_us": 0, "bad_low_us": 0, "bad_high_us": 0, "unknown_us": us - good,
          "expected_us": us, "attainment": 1.0, **key},
     )  # fmt: skip
     (row,) = views.rows(view)
     share = 100 * (1 - unknown)
     assert row["observed_percent"] == pytest.approx(share)
-    assert row["state"] == state_of(share)
+    state = state_of(share)
+    state = "partly_known" if state == "good" and verdict == "uncertain" else state
+    assert row["state"] == state
+    (stated,) = views.rows("verdicts")
+    assert stated["state"] == state
+    views.put(tables.OWNERS, {"cluster": "c", "kind": "x", **key, "team": "ops"})
+    (team,) = views.rows("team_weeks")
+    assert team["state"] == state
 
 
 def test_verdicts_and_weeks_of_teams_have_the_owner_of_their_subject() -> None:

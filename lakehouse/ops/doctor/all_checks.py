@@ -119,7 +119,11 @@ class Diagnosis:
         self.tables.append(state)
         self._add(table_health.over_budget(state))
         self._add(table_health.damaged_log(table, delta))
+        self._check_files(table, delta)
+
+    def _check_files(self, table: Table, delta: DeltaTable) -> None:
         self._add(table_health.files_gone(table, delta))
+        self._add(table_health.files_damaged(table, delta, self.location.options))
 
     def _unknown_position(self, table: Table, delta: DeltaTable) -> str | None:
         try:
@@ -217,7 +221,7 @@ class Diagnosis:
         for table in tables.ROLLUP_STATE:
             with suppress(errors.LakehouseError):  # rollups create them when they need them
                 self._add(table_health.unknown_columns(table, self._open(table)))
-                self._add(table_health.files_gone(table, self._open(table)))
+                self._check_files(table, self._open(table))
         with self._unknown_on_error(tables.REJECTED):
             dates = table_health.rejected_dates(self._open(tables.PROGRESS), self.since)
             found = table_health.rejected(self._open(tables.REJECTED), dates, self.since, self.days)

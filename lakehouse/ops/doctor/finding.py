@@ -27,6 +27,7 @@ CHECKS: Final = {
     "(docs/maintenance.md)",
     "family": _RUN_CHECK,
     "files": _RUN_MAINTAIN,
+    "files_damaged": "restore them from a backup",
     "files_gone": "restore the missing files from a backup",
     "gap": "see the logs of agent and broker. That time is unknown in every report",
     "incomplete": "no action: that time is unknown in reports",
@@ -59,8 +60,8 @@ CHECKS: Final = {
 """Default fix of each check; docs/operations.md describes the checks."""
 
 _ERRORS: Final = (
-    "clock_future", "copied", "damaged_log", "dropped", "engine", "files_gone", "lost_commits",
-    "missing", "replaced", "schema", "silent", "two_agents", "unread",
+    "clock_future", "copied", "damaged_log", "dropped", "engine", "files_damaged", "files_gone",
+    "lost_commits", "missing", "replaced", "schema", "silent", "two_agents", "unread",
 )  # fmt: skip
 _INFOS: Final = ("agent_version", "catalogue", "incomplete", "kafka_version")
 

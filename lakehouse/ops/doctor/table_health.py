@@ -210,6 +210,17 @@ def files_gone(table: Table, delta: DeltaTable) -> Iterator[Finding]:
         yield finding("files_gone", table.path, what, todo)
 
 
+def files_damaged(table: Table, delta: DeltaTable, options: Mapping[str, str]) -> Iterator[Finding]:
+    """Yield a finding for files with another size than in the table's log, with one listing."""
+    with delta_errors(url_of(delta)):
+        files = table_faults.damaged_files(delta, options)
+    if files:
+        paths = some([one.path for one in files])
+        what = f"{table_faults.what(files, 'damaged')}: {paths}"
+        todo = f"restore them from a backup, or delete them and {table_faults.todo(table, files)}"
+        yield finding("files_damaged", table.path, what, "" if table.layer == "bronze" else todo)
+
+
 def damaged_log(table: Table, delta: DeltaTable) -> Iterator[Finding]:
     """Yield a finding for empty commit files, which delta-rs reads as no rows."""
     versions = delta_log.empty_commits(url_of(delta))

@@ -23,8 +23,8 @@ from lakehouse.tables.table import identifier, spark_identifier, spark_text, sta
 
 _VIEW: Final = re.compile(r"(?ms)^-- VIEW (\w+)\n((?:-- [^\n]*\n)+)(.+?)(?=^-- VIEW |\Z)")
 _ALIAS: Final = re.compile(r"(?:^|, |AS )(\w+)(?=,|$)")
-_CALL: Final = re.compile(r"\b(utc|local|micros|instant)\(([^()]+)\)")
-_STATE: Final = re.compile(r"state_of\[(\w+); ([^\]]+)\]")
+_CALL: Final = re.compile(r"\b(utc|local|micros|instant|day_us)\(([^()]+)\)")
+_STATE: Final = re.compile(r"state_of\[(\w+); ([^\];]+)(?:; ([^\]]+))?\]")
 _METRIC: Final = re.compile(r"FILTER \(WHERE metric = ('[^']+')\)")
 _NAME: Final = re.compile(r"\{((?:gold\.)?\w+)\}")
 _WEEK: Final = "CAST(date_trunc('week', local(hour)) AS DATE)"
@@ -90,6 +90,8 @@ class Dialect:
         local: Template of ``local``. ``{0}`` is a timestamp, ``{1}`` a time zone.
         micros: Template of ``micros``. ``{0}`` is a timestamp.
         instant: Template of ``instant``. ``{0}`` is a number of microseconds.
+        midnight: Template of the microseconds since 1970 at the start of a local day. ``{0}`` is a
+            date, ``{1}`` a time zone.
         path: Template of a Delta table by its location, which is ``{0}`` as a literal and ``{1}``
             as a name. Empty: the dialect reads only tables with names.
         comments_inline: Whether CREATE VIEW contains the comments instead of statements for them.
@@ -103,6 +105,7 @@ class Dialect:
     local: str
     micros: str
     instant: str
+    midnight: str
     path: str = ""
     comments_inline: bool = False
     constraints: bool = False
@@ -112,6 +115,14 @@ class Dialect:
         """Return a quoted name of one or several parts."""
         return identifier(*parts, quote=self.quote)
 
+    def call(self, function: str, of: str, zone: str) -> str:
+        """Return the SQL of a function of ``views.sql``."""
+        if function == "day_us":  # summer time starts and ends on days of 23 and 25 hours
+            next_day = f"({of} + INTERVAL '1' DAY)"
+            start, end = (self.midnight.format(day, self.text(zone)) for day in (of, next_day))
+            return f"({end} - {start})"
+        return str(getattr(self, function)).format(of, self.text(zone))
+
 
 _SPARK_UTC: Final = (
     "(TIMESTAMP_NTZ'1970-01-01 00:00:00' + "
@@ -119,13 +130,15 @@ _SPARK_UTC: Final = (
 )
 _SPARK: Final = Dialect(
     "`", spark_text, _SPARK_UTC, f"convert_timezone('UTC', {{1}}, {_SPARK_UTC})",
-    "unix_micros({0})", "timestamp_micros({0})", path="delta.{1}", comments_inline=True,
-    drops_metric_views=True,
+    "unix_micros({0})", "timestamp_micros({0})",
+    "unix_micros(make_timestamp(year({0}), month({0}), day({0}), 0, 0, 0, {1}))",
+    path="delta.{1}", comments_inline=True, drops_metric_views=True,
 )  # fmt: skip
 DIALECTS: Final = {
     "duckdb": Dialect(
         '"', standard_text, "({0} AT TIME ZONE 'UTC')", "({0} AT TIME ZONE {1})", "epoch_us({0})",
-        "make_timestamptz({0})", path="delta_scan({0})",
+        "make_timestamptz({0})", "epoch_us(CAST({0} AS TIMESTAMP) AT TIME ZONE {1})",
+        path="delta_scan({0})",
     ),
     "spark": _SPARK,
     "databricks": replace(_SPARK, path="", constraints=True, drops_metric_views=False),
@@ -133,6 +146,7 @@ DIALECTS: Final = {
         '"', standard_text, "CAST({0} AT TIME ZONE 'UTC' AS timestamp)",
         "CAST({0} AT TIME ZONE {1} AS timestamp)", "CAST(to_unixtime({0}) * 1e6 AS bigint)",
         "from_unixtime_nanos({0} * 1000)",
+        "CAST(to_unixtime(with_timezone(CAST({0} AS timestamp), {1})) * 1e6 AS bigint)",
     ),
 }  # fmt: skip
 
@@ -162,6 +176,7 @@ def _expanded(sql: str) -> str:
         "least_slack_us": str(event_rules.SLACK_US),
         "effect_us": str(event_rules.EFFECT_US),
         "is_broker": has_role("source", "broker"),
+        "is_cluster": has_role("source", "cluster"),
         "value_of_bucket": _VALUE,
         "percentiles": _PERCENTILE_COLUMNS,
         "percentiles_of_days": _PERCENTILES.format(place="CAST(local(hour) AS DATE)"),
@@ -188,17 +203,18 @@ def _query(sql: str) -> str:
     def state(found: re.Match[str]) -> str:
         shares = dict(re.findall(r"(?m)^    (.+) AS (\w+),? -- ", sql))
         share = next(expression for expression, name in shares.items() if name == found[1])
-        return _state(share, found[2])
+        return _state(share, found[2], found[3])
 
     sql = sql.replace("{metrics_of_columns}", ", ".join(_METRIC.findall(sql)))
     return re.sub(r"(?m) *-- .*$", "", _STATE.sub(state, sql)).strip()
 
 
-def _state(percent: str, bad: str) -> str:
-    """Return the expression of ``core.subjects.state_of``."""
+def _state(percent: str, bad: str, undecided: str | None) -> str:
+    """Return the expression of ``core.subjects.state_of``; nothing undecided is good."""
     floor, whole = (f"{share:g}e0" for share in (FLOOR_PERCENT, WHOLE_PERCENT))
+    is_decided = f" AND {undecided} = 0" if undecided else ""
     return (
-        f"CASE WHEN {bad} > 0 THEN 'bad' WHEN {percent} >= {whole} THEN 'good' "
+        f"CASE WHEN {bad} > 0 THEN 'bad' WHEN {percent} >= {whole}{is_decided} THEN 'good' "
         f"WHEN {percent} >= {floor} THEN 'partly_known' ELSE 'not_known' END"
     )
 
@@ -242,10 +258,8 @@ def statements(
 
 
 def _created(view: View, dialect: Dialect, known: Mapping[str, str], zone: str) -> str:
-    def call(found: re.Match[str]) -> str:
-        return str(getattr(dialect, found[1])).format(found[2], dialect.text(zone))
-
-    query = _CALL.sub(call, view.sql).replace('"', dialect.quote)
+    query = _CALL.sub(lambda found: dialect.call(found[1], found[2], zone), view.sql)
+    query = query.replace('"', dialect.quote)
     query = _NAME.sub(lambda found: known[found[1]], query)
     about = ""
     if dialect.comments_inline:

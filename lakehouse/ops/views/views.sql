@@ -2,10 +2,11 @@
 --
 -- The first lines of a view are its name and its comment. A line of the last SELECT has one or more columns, then their comments.
 -- {gold.topics} is a gold table, {verdicts} a view of this file. utc(x) and local(x) convert a timestamp to clock time,
--- micros(x) to microseconds since 1970, and instant(x) converts microseconds to a timestamp. x has no parentheses.
+-- micros(x) to microseconds since 1970, and instant(x) converts microseconds to a timestamp. day_us(x) is the length of the
+-- local day x in microseconds. x has no parentheses.
 -- {hours} inserts the columns of a row's hour, {metrics_of_columns} the metrics that the columns of the view filter by.
--- Unknown is NULL, never zero. state_of[x; y] is the state of a row: column x is the coverage in percent, and the state
--- is bad if y is above zero. core/subjects.py contains the thresholds.
+-- Unknown is NULL, never zero. state_of[x; y] is the state of a row. Column x is the coverage in percent. The state is bad
+-- if y is above zero, and not good if an optional third part is above zero. core/subjects.py contains the thresholds.
 
 -- VIEW verdicts
 -- Published verdicts of objectives: the newest SLO result of each objective, subject and period (jmxlake slo publish).
@@ -37,7 +38,7 @@ SELECT
     unknown_us / 6e7 AS unknown_minutes, -- minutes that were not observed completely
     expected_us / 6e7 AS expected_minutes, -- minutes in which the subject existed
     100e0 * (expected_us - unknown_us) / nullif(expected_us, 0) AS observed_percent, -- percent of them wholly observed
-    state_of[observed_percent; bad_us] AS state, -- bad, good, partly_known or not_known
+    state_of[observed_percent; bad_us; is_uncertain] AS state, -- bad, good, partly_known or not_known
     budget_us / 6e7 AS budget_minutes, -- minutes that may be bad
     budget_left_us / 6e7 AS budget_left_minutes, -- budget_minutes less the minutes seen bad
     100e0 * agreed_attainment AS agreed_attainment_percent, -- attainment outside of agreed corrections
@@ -46,7 +47,8 @@ SELECT
     statement, -- number of the statement; above 1: late data or a correction changed it
     utc(stated_at) AS stated_utc -- when it was stated, UTC
 FROM (
-    SELECT s.*, row_number() OVER (PARTITION BY cluster, objective, period_kind, period_start, period_end, topic,
+    SELECT s.*, CASE WHEN verdict = 'uncertain' THEN 1 ELSE 0 END AS is_uncertain,
+        row_number() OVER (PARTITION BY cluster, objective, period_kind, period_start, period_end, topic,
             partition_id, user_name, client_id, consumer_group, source ORDER BY statement DESC) AS place,
         row_number() OVER (PARTITION BY cluster, objective, is_own, period_end, topic, partition_id, user_name,
             client_id, consumer_group, source ORDER BY stated_at DESC, statement DESC) AS place_in_week,
@@ -81,14 +83,20 @@ SELECT
     sum(bad_high_minutes) AS bad_high_minutes, -- its upper bound
     sum(unknown_minutes) AS unknown_minutes, -- minutes that were not observed completely
     100e0 * (sum(expected_minutes) - sum(unknown_minutes)) / nullif(sum(expected_minutes), 0) AS observed_percent, -- percent
-    state_of[observed_percent; sum(bad_minutes)] AS state -- bad, good, partly_known or not_known
+    state_of[observed_percent; sum(bad_minutes); sum(CASE WHEN verdict IN ('uncertain', 'no_data') THEN 1 ELSE 0 END)
+        ] AS state -- bad, good, partly_known or not_known
 FROM {verdicts}
 WHERE is_of_week AND team IS NOT NULL
 GROUP BY cluster, team, objective, week_local
 
 -- VIEW topic_hours
 -- Unavailability of topics: partitions under min ISR or without a leader. One row per topic and hour. Minutes with
--- several such partitions count once. NULL: no data.
+-- several such partitions count once. NULL: no data. If the objective min-isr exists, only time in which it judged all
+-- partitions is observed.
+WITH judged AS (
+    SELECT cluster AS of_cluster, topic AS of_topic, hour AS of_hour, good_us + bad_us AS judged_us
+    FROM {gold.sli} WHERE objective = 'min-isr' AND topic IS NOT NULL),
+judging AS (SELECT count(*) AS objectives FROM {gold.objectives} WHERE objective = 'min-isr')
 SELECT
     cluster, topic, -- Kafka cluster id | topic
     {hours}
@@ -101,12 +109,15 @@ SELECT
     max(max_concurrent) FILTER (WHERE is_out) AS most_partitions_unavailable, -- most at one instant
     max(series) FILTER (WHERE is_out) AS partitions, -- most partitions seen at one instant
     max(series_seen_us) FILTER (WHERE is_out) / 6e7 AS seen_partition_minutes, -- seen, summed over them
-    max(CASE WHEN is_out THEN series_seen_us / (36e6 * series) END) AS observed_percent, -- percent of the hour
+    min(CASE WHEN is_out THEN observed_us / 36e6 END) AS observed_percent, -- percent of the hour with every partition
     state_of[observed_percent; max(affected_high_us) FILTER (WHERE is_out)] AS state -- bad, good, partly_known or not_known
 FROM (
     SELECT t.*, metric = 'kafka.partition.unavailable' AS is_out,
-        metric = 'kafka.partition.under_min_isr' AS is_under, metric = 'kafka.partition.leaderless' AS is_leaderless
-    FROM {gold.topics} t) t
+        metric = 'kafka.partition.under_min_isr' AS is_under, metric = 'kafka.partition.leaderless' AS is_leaderless,
+        CASE WHEN objectives > 0 AND coalesce(judged_us, 0) < series_seen_us / series
+            THEN coalesce(judged_us, 0) ELSE series_seen_us / series END AS observed_us
+    FROM {gold.topics} t CROSS JOIN judging
+    LEFT JOIN judged ON of_cluster = t.cluster AND of_topic = t.topic AND of_hour = t.hour) t
 WHERE is_out OR is_under OR is_leaderless
 GROUP BY cluster, topic, date, hour
 
@@ -114,7 +125,7 @@ GROUP BY cluster, topic, date, hour
 -- Days with an unavailable topic: sums of topic_hours by local day.
 SELECT
     cluster, topic, -- Kafka cluster id | topic
-    CAST(hour_local AS DATE) AS day_local, -- day, local time
+    day_local, -- day, local time
     sum(unavailable_minutes) AS unavailable_minutes, -- minutes with one under its min ISR or leaderless
     sum(unavailable_low_minutes) AS unavailable_low_minutes, -- lower bound of unavailable_minutes
     sum(unavailable_high_minutes) AS unavailable_high_minutes, -- upper bound of unavailable_minutes
@@ -124,10 +135,10 @@ SELECT
     max(most_partitions_unavailable) AS most_partitions_unavailable, -- most at one instant
     count(unavailable_minutes) AS hours_seen, -- hours in which it was observed
     100e0 * sum(seen_partition_minutes) / nullif(sum(60e0 * partitions), 0) AS seen_percent, -- percent of them seen
-    sum(seen_partition_minutes) / nullif(144e-1 * max(partitions), 0) AS observed_percent, -- percent of 24 hours
+    36e8 * sum(observed_percent) / day_us(day_local) AS observed_percent, -- percent of the day
     state_of[observed_percent; sum(unavailable_high_minutes)] AS state -- bad, good, partly_known or not_known
-FROM {topic_hours}
-GROUP BY cluster, topic, CAST(hour_local AS DATE)
+FROM (SELECT t.*, CAST(hour_local AS DATE) AS day_local FROM {topic_hours} t) t
+GROUP BY cluster, topic, day_local
 
 -- VIEW topic_weeks
 -- ISO weeks with an unavailable topic: sums of topic_hours by local week. A week without hours is zero if the objective
@@ -135,6 +146,7 @@ GROUP BY cluster, topic, CAST(hour_local AS DATE)
 WITH stated AS (
     SELECT cluster, topic, week_local, max(unknown_minutes) AS unknown_minutes,
         min(observed_percent) AS observed_percent,
+        max(CASE WHEN verdict = 'uncertain' THEN 1 ELSE 0 END) AS is_uncertain,
         CASE WHEN count(attainment_percent) = count(*) THEN 0e0 END AS zero
     FROM {verdicts} WHERE is_of_week AND objective = 'min-isr' GROUP BY cluster, topic, week_local)
 SELECT
@@ -147,14 +159,15 @@ SELECT
     max(most_partitions_unavailable) AS most_partitions_unavailable, -- most at one instant
     max(unknown_minutes) AS unknown_minutes, -- minutes not observed completely; NULL: not stated
     min(observed_percent) AS observed_percent, -- percent of the week wholly observed; NULL: not stated
-    state_of[observed_percent; sum(unavailable_high_minutes)] AS state -- bad, good, partly_known or not_known
+    state_of[observed_percent; sum(unavailable_high_minutes); max(is_uncertain)] AS state -- bad, good, partly_known or not_known
 FROM (
     SELECT cluster, topic, week_local, unavailable_minutes, unavailable_low_minutes, unavailable_high_minutes,
         under_min_isr_minutes, leaderless_minutes, most_partitions_unavailable, NULL AS unknown_minutes,
-        NULL AS observed_percent
+        NULL AS observed_percent, 0 AS is_uncertain
     FROM {topic_hours}
     UNION ALL
-    SELECT cluster, topic, week_local, zero, zero, zero, zero, zero, zero, unknown_minutes, observed_percent
+    SELECT cluster, topic, week_local, zero, zero, zero, zero, zero, zero, unknown_minutes, observed_percent,
+        is_uncertain
     FROM stated)
 GROUP BY cluster, topic, week_local
 
@@ -279,15 +292,16 @@ SELECT
     max(max_throttle_ms) AS max_throttle_ms, -- longest throttle time, milliseconds
     max(unknown_minutes) AS unknown_minutes, -- minutes not observed completely; NULL: not stated
     min(observed_percent) AS observed_percent, -- percent of the week wholly observed; NULL: not stated
-    state_of[observed_percent; sum(throttled_high_minutes)] AS state -- bad, good, partly_known or not_known
+    state_of[observed_percent; sum(throttled_high_minutes); max(is_uncertain)] AS state -- bad, good, partly_known or not_known
 FROM (
     SELECT cluster, user_name, client_id, request, week_local, throttled_minutes, throttled_low_minutes,
-        throttled_high_minutes, max_throttle_ms, NULL AS unknown_minutes, NULL AS observed_percent
+        throttled_high_minutes, max_throttle_ms, NULL AS unknown_minutes, NULL AS observed_percent, 0 AS is_uncertain
     FROM {throttled_clients}
     UNION ALL
     SELECT cluster, user_name, client_id, split_part(objective, '-', 1), week_local, zero, zero, zero, NULL,
-        unknown_minutes, observed_percent
-    FROM (SELECT v.*, CASE WHEN attainment_percent IS NOT NULL THEN 0e0 END AS zero FROM {verdicts} v) v
+        unknown_minutes, observed_percent, is_uncertain
+    FROM (SELECT v.*, CASE WHEN verdict = 'uncertain' THEN 1 ELSE 0 END AS is_uncertain,
+        CASE WHEN attainment_percent IS NOT NULL THEN 0e0 END AS zero FROM {verdicts} v) v
     WHERE is_of_week AND objective LIKE '%-throttling') p
 GROUP BY cluster, user_name, client_id, request, week_local
 
@@ -356,15 +370,16 @@ SELECT
     bool_or(known_wrong) AS known_wrong, -- whether this version of Kafka is known to report it wrongly
     max(unknown_minutes) AS unknown_minutes, -- minutes not observed completely; NULL: not stated
     min(observed_percent) AS observed_percent, -- percent of the week wholly observed; NULL: not stated
-    state_of[observed_percent; sum(lag_high_minutes)] AS state -- bad, good, partly_known or not_known
+    state_of[observed_percent; sum(lag_high_minutes); max(is_uncertain)] AS state -- bad, good, partly_known or not_known
 FROM (
     SELECT cluster, topic, way, week_local, lag_minutes, lag_low_minutes, lag_high_minutes, most_lag_gib,
-        known_wrong, NULL AS unknown_minutes, NULL AS observed_percent
+        known_wrong, NULL AS unknown_minutes, NULL AS observed_percent, 0 AS is_uncertain
     FROM {tier_lag}
     UNION ALL
     SELECT cluster, topic, CASE objective WHEN 'copy-lag' THEN 'upload' ELSE 'deletion' END, week_local, zero,
-        zero, zero, NULL, NULL, unknown_minutes, observed_percent
-    FROM (SELECT v.*, CASE WHEN attainment_percent IS NOT NULL THEN 0e0 END AS zero FROM {verdicts} v) v
+        zero, zero, NULL, NULL, unknown_minutes, observed_percent, is_uncertain
+    FROM (SELECT v.*, CASE WHEN verdict = 'uncertain' THEN 1 ELSE 0 END AS is_uncertain,
+        CASE WHEN attainment_percent IS NOT NULL THEN 0e0 END AS zero FROM {verdicts} v) v
     WHERE is_of_week AND objective IN ('copy-lag', 'delete-lag')) p
 GROUP BY cluster, topic, way, week_local
 
@@ -631,8 +646,26 @@ FROM (
     UNION ALL SELECT '(last)', iso_week, week_local FROM named JOIN newest USING (week_local)) c
 
 -- VIEW cluster_days
--- Summary of each day of a cluster. One row per local day of the ISO weeks with scrapes. NULL: no scrape on that day.
-WITH parts AS (
+-- Summary of each day of a cluster. One row per local day of the ISO weeks with scrapes. NULL: no scrape on that day. A
+-- day is only as good as the least observed of unavailable_minutes, throttled_minutes and lost_low, if agents collect it.
+WITH seen AS (
+    SELECT cluster, source, family, CAST(hour_local AS DATE) AS day_local, sum(seen_minutes) AS minutes,
+        CASE WHEN family IN ('min_isr', 'leaders', 'metadata_log') THEN 'unavailable' WHEN family = 'quotas' THEN 'throttled'
+            WHEN family = 'offsets' THEN 'lost' END AS figure
+    FROM {sources_seen} GROUP BY cluster, source, family, CAST(hour_local AS DATE)),
+brokers AS (
+    SELECT cluster, day_local, count(DISTINCT source) AS brokers
+    FROM seen WHERE {is_broker} GROUP BY cluster, day_local),
+figures AS (
+    SELECT cluster, source, day_local, figure, max(minutes) AS minutes,
+        bool_or(family = 'metadata_log' OR {is_cluster}) AS is_of_all
+    FROM seen WHERE figure IS NOT NULL GROUP BY cluster, source, day_local, figure),
+observed AS (
+    SELECT f.cluster, f.day_local, 6e9 * sum(minutes) / (day_us(f.day_local)
+        * greatest(count(*), CASE WHEN bool_or(is_of_all) THEN 0 ELSE coalesce(max(brokers), 0) END)) AS of_figure
+    FROM figures f LEFT JOIN brokers b ON b.cluster = f.cluster AND b.day_local = f.day_local
+    GROUP BY f.cluster, f.day_local, figure),
+parts AS (
     SELECT cluster, CAST(hour_local AS DATE) AS day_local, NULL AS observed,
         CASE WHEN family IN ('min_isr', 'leaders', 'metadata_log') THEN 0e0 END AS unavailable,
         CASE WHEN family = 'quotas' THEN 0e0 END AS throttled, CASE WHEN family = 'tiered' THEN 0e0 END AS most,
@@ -650,10 +683,7 @@ WITH parts AS (
     UNION ALL SELECT cluster, CAST(hour_local AS DATE), NULL, NULL, NULL, NULL, lost_low, lost_high, NULL
     FROM {lost_records}
     UNION ALL SELECT cluster, CAST(hour_local AS DATE), NULL, NULL, NULL, NULL, NULL, NULL, read_gib FROM {remote_reads}
-    UNION ALL
-    SELECT cluster, CAST(hour_local AS DATE),
-        sum(seen_minutes) / (144e-1 * count(DISTINCT concat(source, ' ', family))), NULL, NULL, NULL, NULL, NULL, NULL
-    FROM {sources_seen} GROUP BY cluster, CAST(hour_local AS DATE))
+    UNION ALL SELECT cluster, day_local, of_figure, NULL, NULL, NULL, NULL, NULL, NULL FROM observed)
 SELECT
     cluster, day_local, -- Kafka cluster id | day, local time
     CAST(date_trunc('week', day_local) AS DATE) AS week_local, -- Monday of its ISO week
@@ -663,7 +693,7 @@ SELECT
     sum(lost_low) AS lost_low, -- offsets lost, at least
     CASE WHEN count(lost_low) = count(lost_high) THEN sum(lost_high) END AS lost_high, -- at most; NULL: not known
     sum(gib) AS read_gib, -- GiB read back from the remote tier
-    CASE WHEN max(observed) > 100 THEN 100e0 ELSE max(observed) END AS observed_percent, -- percent of 24 hours, of all sources and families; NULL: none was
+    CASE WHEN min(observed) > 100 THEN 100e0 ELSE min(observed) END AS observed_percent, -- percent of the day, of the least observed figure of state; NULL: none was
     state_of[observed_percent; sum(unavailable) > 0 OR sum(throttled) > 0 OR
         sum(coalesce(lost_high, lost_low))] AS state -- as in topic_days
 FROM parts

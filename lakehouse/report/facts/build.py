@@ -26,6 +26,7 @@ from lakehouse.report.facts.key_figures import (
     NOT_KNOWN,
     NOTHING,
     Figure,
+    counted_more,
     rest,
     weeks_of,
 )
@@ -191,22 +192,23 @@ def _stated(
     facts: Facts, name: str, question: str, compute: Callable[[Facts], Figure]
 ) -> KeyFigure:
     figure, evidence, weeks = compute(facts), _evidence(facts, question), weeks_of(facts)
-    state = _STATES.get(evidence.state, "known")
-    if figure.value.value is None and state == "known":
+    state, more = _STATES.get(evidence.state, "known"), counted_more(facts, name)
+    is_nothing = figure.value.value is None or (more and not figure.value.value)
+    if is_nothing and state == "known":
         state = "not_known"
     if state != "known":
         figure = figure._replace(
             value=NOT_KNOWN, now=NOT_KNOWN, worst=NOTHING, own=NOT_KNOWN, of=None
         )
-    elif _is_under_floor(facts, evidence):
+    elif more or _is_under_floor(facts, evidence):
         figure = figure.at_least()
-    elif figure.of is not None and figure.value.value and not evidence.is_whole:
+    elif figure.unit == "clients" and figure.value.value and not evidence.is_whole:
         # Unobserved time may hide more subjects.
         figure = figure._replace(value=figure.value._replace(high=None))
     previous, change = _compared(facts, figure, weeks)
     every = [one.value for one in (*figure.past, figure.now)] if weeks else []
     return KeyFigure(
-        name, state, evidence.reason if state != "known" else None, figure.value,
+        name, state, (more or evidence.reason) if state != "known" else None, figure.value,
         figure.unit, figure.of, **{key: figure.worst.get(key) for key in SUBJECT},
         subject_value=figure.own, subject_unit=figure.own_unit or figure.unit,
         unknown_us=figure.worst.get("unknown_us"), objective=figure.objective, previous=previous,

@@ -10,8 +10,10 @@ from typing import Any, Final, NamedTuple, Self
 
 from lakehouse.core.metrics import COVERAGE, LEADERLESS, UNAVAILABLE
 from lakehouse.core.subjects import is_whole
+from lakehouse.report.evidence import hidden_texts
 from lakehouse.report.facts.fields import Bounds, bounds_in, total
 from lakehouse.report.facts.sections.golden_signals import ANSWERS, P99
+from lakehouse.report.facts.sections.replication import MIN_ISR_QUESTION
 from lakehouse.report.facts.sections.throttling import THROTTLES
 from lakehouse.report.figures import Facts, Row, value_at
 
@@ -100,6 +102,20 @@ def _widened(bad: Bounds, unknown_us: float | None) -> Bounds:
     return bad._replace(high=bad.high + unknown_us)
 
 
+_CHECKS: Final[Mapping[str, Sequence[str]]] = {
+    "writes_unavailable": ("brokers_min_isr", "controllers_leader"),
+    "no_leader": ("controllers_leader",),
+}
+"""Checks of the question on availability, by the figure that they limit."""
+
+
+def counted_more(facts: Facts, name: str) -> str:
+    """Return what brokers or controllers counted beyond a figure; empty if nothing."""
+    checks = _CHECKS.get(name, ())
+    texts = hidden_texts(facts, MIN_ISR_QUESTION) if checks else {}
+    return "; ".join(text for check, text in texts.items() if check in checks)
+
+
 # Times.
 
 
@@ -183,8 +199,14 @@ def _throttled(facts: Facts) -> Figure:
     return Figure(
         value, "clients", _with_unsure(value, rows, objectives),
         _clients_of_weeks(facts, objectives), worst, bounds_in(worst, "throttled_us"), "us",
-        section.get("clients_known"), _name(first),
+        section.get("clients_known") if _counts_clients(facts) else None, _name(first),
     )  # fmt: skip
+
+
+def _counts_clients(facts: Facts) -> bool:
+    """Return True if an objective judges clients, so that the number of known clients is known."""
+    metrics = {metric for one in facts.get("objectives") or () for metric in one["metrics"]}
+    return not metrics.isdisjoint(THROTTLES.values())
 
 
 def _with_unsure(value: Bounds, rows: Sequence[Row], objectives: Sequence[Row]) -> Bounds:

@@ -161,9 +161,7 @@ def _figures(one: _Judged, frame: Frame) -> tuple[str, str]:
     least, most = worst.get("attainment_low"), worst.get("attainment_high")
     if (one.status == "uncertain" or frame.is_blind) and least is not None and most is not None:
         share = texts.between_shares(least, most, 1, float(one.row["target"]))
-        if low is None or high is None:
-            return share, display.NOT_KNOWN
-        return share, texts.between_shares(low, high, 0)
+        return share, texts.used_between(low, high)
     apart = (0, 1, float(one.row["target"]))
     share = display.share(worst.get("attainment"), apart=apart)
     return share, texts.used(used)

@@ -9,6 +9,7 @@ from typing import Any, Final, Literal, NamedTuple, cast, get_args
 
 from lakehouse.core import display
 from lakehouse.core.periods import instant
+from lakehouse.core.subjects import is_whole
 from lakehouse.report import figures
 from lakehouse.report.facts.objectives.statement_rows import STATUSES, Status
 from lakehouse.report.figures import Facts, Row
@@ -281,10 +282,11 @@ def _note(row: Row) -> Text:
 def _partly(row: Row, answers: Mapping[str, Row]) -> Text:
     """Return how much was observed if a figure without a worst subject depends on it."""
     answer = answers.get(_QUESTIONS.get(str(row["name"]), ""), {})
-    if answer.get("state") != "partly_known" or answer.get("observed_percent") is None:
+    percent = answer.get("observed_percent")
+    # A question can be bad because of another figure.
+    if percent is None or (answer["state"] != "partly_known" and is_whole(percent)):
         return ()
-    share = display.share(answer["observed_percent"] / 100, 1, "down")
-    return text("tile.partly", share=share)
+    return text("tile.partly", share=display.share(percent / 100, 1, "down"))
 
 
 def _title(row: Row) -> str:

@@ -220,6 +220,11 @@ def used(share: float | None) -> str:
     return display.share(share, 0)
 
 
+def used_between(low: float | None, high: float | None) -> str:
+    """Return the bounds of a used error budget, such as ``64 to 102 %``."""
+    return display.NOT_KNOWN if low is None or high is None else between_shares(low, high, 0)
+
+
 def between_shares(low: float, high: float, digits: int, target: float = 1) -> str:
     """Return two bounds: ``98.9 to 99.9 %``.
 

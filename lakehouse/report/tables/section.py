@@ -146,7 +146,7 @@ def part(
         _claim(claim, own, decided, is_first=not nth)
         for nth, (claim, own) in enumerate(zip(claims, rows, strict=True))
     ]
-    hidden = _hidden(facts, question)
+    hidden = [*map(plain, evidence.hidden_texts(facts, question).values())]
     if hidden:
         quiet = not claims[0].table.bad_rows(rows[0])
         said = [*hidden, *said[1:]] if quiet else [*said, *hidden]
@@ -189,16 +189,6 @@ def _of(number: int, known: int | None, noun: str) -> str:
     if known is None or known < number:
         return display.plural(number, noun)
     return f"{number:,} of {display.plural(known, noun)}"
-
-
-def _hidden(facts: Facts, question: Question) -> list[str]:
-    """Return what brokers or controllers counted and no series of a partition showed."""
-    said = []
-    for name, times in evidence.hidden(facts, question).items():
-        counted_, shown = (display.seconds(one) for one in times)
-        some = figures.sentence("some_shown" if times[1] else "none_shown", time=shown)
-        said.append(plain(figures.sentence(name, counted=counted_, shown=some)))
-    return said
 
 
 def coverage_clause(decided: Evidence, noun: str) -> str:
