@@ -75,6 +75,24 @@ def test_timeout_keeps_the_client_of_others(stage: Stage) -> None:
     assert stage.ask() == "fake client 1"
 
 
+_NO_NODE = "Timed out waiting for a node assignment. Call: listOffsets(api=LIST_OFFSETS)"
+
+
+def test_client_that_waits_for_a_lost_leader_is_replaced(stage: Stage) -> None:
+    stage.ask()
+    stage.now += 1
+    stage.ask()
+    stage.fail(SourceTimeoutError(_NO_NODE))
+    assert stage.ask() == "fake client 2"
+
+
+def test_client_that_never_answered_is_kept_for_a_while(stage: Stage) -> None:
+    for _ in range(3):
+        stage.now += 9
+        stage.fail(SourceTimeoutError(_NO_NODE))
+    assert stage.ask() == "fake client 1"
+
+
 def test_silent_client_is_replaced(stage: Stage) -> None:
     stage.ask()
     stage.now += 31

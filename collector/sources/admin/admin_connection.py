@@ -19,6 +19,8 @@ ONE_TRY: Final = 0.4
 """Share of a read's time for one call, so that a second call is possible."""
 _PATIENCE_SECONDS: Final = 30.0
 _MAKING_SECONDS: Final = 2.0
+_NO_NODE: Final = "Timed out waiting for a node assignment"
+"""Kafka's text if a call waits for a broker that left the cluster (KAFKA-20673)."""
 _HANDLERS: Final = ("org.apache.kafka.", "software.amazon.msk.auth.iam.IAMClientCallbackHandler")
 """Callback handlers that a properties file may name: Kafka's own classes, and the login of MSK."""
 _SETTINGS: Final = {
@@ -38,6 +40,9 @@ class AdminConnection:
     others. The connection keeps the client after a timeout if other calls succeed, and after an
     error that the cluster returned, such as a missing permission. The backoff decides when it
     creates the next client.
+
+    A client of Kafka 4.0 or later stores the leaders of partitions. It can wait for a leader that
+    left the cluster until that broker returns, while other calls succeed. A new client asks again.
 
     Args:
         make: Creates a client.
@@ -60,7 +65,7 @@ class AdminConnection:
         self._backoff = Backoff(credentials, clock)
         self._making = threading.Lock()
         self._current: KafkaAdmin | None = None
-        self._answered = 0.0
+        self._created = self._answered = 0.0
         self._users = set[object]()
 
     def join(self, user: object) -> None:
@@ -89,7 +94,8 @@ class AdminConnection:
             why = source_error(self.where, error)
             timed_out = isinstance(why, SourceTimeoutError)
             silent = self._clock() - self._answered > _PATIENCE_SECONDS
-            if is_answer(error) or (timed_out and not silent):
+            waits_for_leader = _NO_NODE in str(error) and self._answered > self._created
+            if is_answer(error) or (timed_out and not (silent or waits_for_leader)):
                 raise
             if self._current is not client:  # several calls of a client that fail count once
                 raise SourceTimeoutError(f"{self.where}: the client was closed") from None
@@ -122,7 +128,8 @@ class AdminConnection:
         except Exception as error:
             self._backoff.failed(source_error(self.where, error))
             raise
-        self._current, self._answered = client, self._clock()
+        self._current = client
+        self._created = self._answered = self._clock()
         return client
 
 
