@@ -1,9 +1,8 @@
 """Faults of tables, with advice: a table is missing, older, of other types, or lacks data files.
 
-Data files are missing if a Delta log has them and the store does not. They are damaged if the store
-has another size of them. Gold of older versions has
-other names of tables and columns, which only ``jmxlake upgrade`` reads (``rollup.upgrade``). Other
-commands end with a one-line error.
+Data files are missing if a Delta log has them and the store does not. They are damaged if they have
+another size than in the log. Gold of older versions has other names of tables and columns, which
+only ``jmxlake upgrade`` reads (``rollup.upgrade``). Other commands end with a one-line error.
 """
 
 from __future__ import annotations
@@ -11,9 +10,6 @@ from __future__ import annotations
 import datetime as dt
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
-
-from deltalake.fs import DeltaStorageHandler
-from pyarrow.fs import FileSelector
 
 from lakehouse import tables
 from lakehouse.core import display
@@ -28,6 +24,7 @@ from lakehouse.tables import Column, Table, delta_log
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from deltalake import DeltaTable
 
@@ -209,19 +206,23 @@ def missing_files(delta: DeltaTable) -> list[FaultyFile]:
     return [file for file, _ in _live(delta) if delta_log.below_table(file.path) in gone]
 
 
-def damaged_files(delta: DeltaTable, options: Mapping[str, str]) -> list[FaultyFile]:
-    """Return the live files whose size in the store is not that in the log.
+def damaged_files(delta: DeltaTable, folder: Path) -> list[FaultyFile]:
+    """Return the live files of a table in a folder that have another size than in the log.
 
-    The store is listed once for any number of files.
+    A host that fails can leave a part of a file. Object stores have only whole objects.
     """
-    store = DeltaStorageHandler(delta.table_uri, dict(options))
-    listed = store.get_file_info_selector(FileSelector("", recursive=True))
-    sizes = {file.path: file.size for file in listed}
     return [
         file
         for file, size in _live(delta)
-        if sizes.get(delta_log.below_table(file.path), size) != size
+        if _size(folder / delta_log.below_table(file.path)) not in {None, size}
     ]
+
+
+def _size(file: Path) -> int | None:
+    try:
+        return file.stat().st_size
+    except FileNotFoundError:
+        return None
 
 
 def _live(delta: DeltaTable) -> Iterator[tuple[FaultyFile, object]]:

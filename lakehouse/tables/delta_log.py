@@ -243,11 +243,17 @@ def explain(url: str | None, text: str) -> str | None:
     return next((found.expand(advice) for found, advice in known if found), None)
 
 
-def _folder(url: str) -> Path | None:
+def table_folder(url: str) -> Path | None:
+    """Return the folder of a table, or None if the table is in an object store."""
     if "://" in url and not url.startswith("file://"):
         return None
-    folder = (folder_of(url) if "://" in url else Path(url)) / _LOG
-    return folder if folder.is_dir() else None
+    return folder_of(url) if "://" in url else Path(url)
+
+
+def _folder(url: str) -> Path | None:
+    table = table_folder(url)
+    folder = table / _LOG if table else None
+    return folder if folder and folder.is_dir() else None
 
 
 def _listed(folder: Path) -> _Log:

@@ -123,7 +123,7 @@ class Diagnosis:
 
     def _check_files(self, table: Table, delta: DeltaTable) -> None:
         self._add(table_health.files_gone(table, delta))
-        self._add(table_health.files_damaged(table, delta, self.location.options))
+        self._add(table_health.files_damaged(table, delta))
 
     def _unknown_position(self, table: Table, delta: DeltaTable) -> str | None:
         try:

@@ -210,10 +210,11 @@ def files_gone(table: Table, delta: DeltaTable) -> Iterator[Finding]:
         yield finding("files_gone", table.path, what, todo)
 
 
-def files_damaged(table: Table, delta: DeltaTable, options: Mapping[str, str]) -> Iterator[Finding]:
-    """Yield a finding for files with another size than in the table's log, with one listing."""
+def files_damaged(table: Table, delta: DeltaTable) -> Iterator[Finding]:
+    """Yield a finding for files in a folder that have another size than in the table's log."""
+    folder = delta_log.table_folder(url_of(delta))
     with delta_errors(url_of(delta)):
-        files = table_faults.damaged_files(delta, options)
+        files = table_faults.damaged_files(delta, folder) if folder else []
     if files:
         paths = some([one.path for one in files])
         what = f"{table_faults.what(files, 'damaged')}: {paths}"
