@@ -122,7 +122,7 @@ def test_figure_of_zero_states_how_much_was_observed(state: str) -> None:
     zero = {f"{name}value{end}": 0 for name in ("", "subject_") for end in ("", "_low", "_high")}
     found["key_figures"][1] |= zero
     found["answers"].append({"question": "min-isr", "state": state, "observed_percent": 91.67})
-    assert tiles_of(summarize(found))["No leader"][1] == "91.6 % of this week observed"
+    assert tiles_of(summarize(found))["No leader"][1] == "91.6 % of the expected time observed"
 
 
 def test_objectives_of_week() -> None:

@@ -212,7 +212,7 @@ def _query(sql: str) -> str:
 def _state(percent: str, bad: str, undecided: str | None) -> str:
     """Return the expression of ``core.subjects.state_of``; nothing undecided is good."""
     floor, whole = (f"{share:g}e0" for share in (FLOOR_PERCENT, WHOLE_PERCENT))
-    is_decided = f" AND {undecided} = 0" if undecided else ""
+    is_decided = f" AND NOT ({undecided})" if undecided else ""
     return (
         f"CASE WHEN {bad} > 0 THEN 'bad' WHEN {percent} >= {whole}{is_decided} THEN 'good' "
         f"WHEN {percent} >= {floor} THEN 'partly_known' ELSE 'not_known' END"

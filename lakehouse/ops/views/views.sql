@@ -6,7 +6,7 @@
 -- local day x in microseconds. x has no parentheses.
 -- {hours} inserts the columns of a row's hour, {metrics_of_columns} the metrics that the columns of the view filter by.
 -- Unknown is NULL, never zero. state_of[x; y] is the state of a row. Column x is the coverage in percent. The state is bad
--- if y is above zero, and not good if an optional third part is above zero. core/subjects.py contains the thresholds.
+-- if y is above zero, and not good if an optional third part is true. core/subjects.py contains the thresholds.
 
 -- VIEW verdicts
 -- Published verdicts of objectives: the newest SLO result of each objective, subject and period (jmxlake slo publish).
@@ -38,7 +38,7 @@ SELECT
     unknown_us / 6e7 AS unknown_minutes, -- minutes that were not observed completely
     expected_us / 6e7 AS expected_minutes, -- minutes in which the subject existed
     100e0 * (expected_us - unknown_us) / nullif(expected_us, 0) AS observed_percent, -- percent of them wholly observed
-    state_of[observed_percent; bad_us; is_uncertain] AS state, -- bad, good, partly_known or not_known
+    state_of[observed_percent; bad_us; verdict = 'uncertain'] AS state, -- bad, good, partly_known or not_known
     budget_us / 6e7 AS budget_minutes, -- minutes that may be bad
     budget_left_us / 6e7 AS budget_left_minutes, -- budget_minutes less the minutes seen bad
     100e0 * agreed_attainment AS agreed_attainment_percent, -- attainment outside of agreed corrections
@@ -47,8 +47,7 @@ SELECT
     statement, -- number of the statement; above 1: late data or a correction changed it
     utc(stated_at) AS stated_utc -- when it was stated, UTC
 FROM (
-    SELECT s.*, CASE WHEN verdict = 'uncertain' THEN 1 ELSE 0 END AS is_uncertain,
-        row_number() OVER (PARTITION BY cluster, objective, period_kind, period_start, period_end, topic,
+    SELECT s.*, row_number() OVER (PARTITION BY cluster, objective, period_kind, period_start, period_end, topic,
             partition_id, user_name, client_id, consumer_group, source ORDER BY statement DESC) AS place,
         row_number() OVER (PARTITION BY cluster, objective, is_own, period_end, topic, partition_id, user_name,
             client_id, consumer_group, source ORDER BY stated_at DESC, statement DESC) AS place_in_week,
@@ -83,8 +82,7 @@ SELECT
     sum(bad_high_minutes) AS bad_high_minutes, -- its upper bound
     sum(unknown_minutes) AS unknown_minutes, -- minutes that were not observed completely
     100e0 * (sum(expected_minutes) - sum(unknown_minutes)) / nullif(sum(expected_minutes), 0) AS observed_percent, -- percent
-    state_of[observed_percent; sum(bad_minutes); sum(CASE WHEN verdict IN ('uncertain', 'no_data') THEN 1 ELSE 0 END)
-        ] AS state -- bad, good, partly_known or not_known
+    state_of[observed_percent; sum(bad_minutes); bool_or(verdict IN ('uncertain', 'no_data'))] AS state -- bad, good, partly_known or not_known
 FROM {verdicts}
 WHERE is_of_week AND team IS NOT NULL
 GROUP BY cluster, team, objective, week_local
@@ -114,8 +112,8 @@ SELECT
 FROM (
     SELECT t.*, metric = 'kafka.partition.unavailable' AS is_out,
         metric = 'kafka.partition.under_min_isr' AS is_under, metric = 'kafka.partition.leaderless' AS is_leaderless,
-        CASE WHEN objectives > 0 AND coalesce(judged_us, 0) < series_seen_us / series
-            THEN coalesce(judged_us, 0) ELSE series_seen_us / series END AS observed_us
+        CASE WHEN objectives = 0 OR judged_us > series_seen_us / series
+            THEN series_seen_us / series ELSE judged_us END AS observed_us
     FROM {gold.topics} t CROSS JOIN judging
     LEFT JOIN judged ON of_cluster = t.cluster AND of_topic = t.topic AND of_hour = t.hour) t
 WHERE is_out OR is_under OR is_leaderless
@@ -146,7 +144,7 @@ GROUP BY cluster, topic, day_local
 WITH stated AS (
     SELECT cluster, topic, week_local, max(unknown_minutes) AS unknown_minutes,
         min(observed_percent) AS observed_percent,
-        max(CASE WHEN verdict = 'uncertain' THEN 1 ELSE 0 END) AS is_uncertain,
+        bool_or(verdict = 'uncertain') AS is_uncertain,
         CASE WHEN count(attainment_percent) = count(*) THEN 0e0 END AS zero
     FROM {verdicts} WHERE is_of_week AND objective = 'min-isr' GROUP BY cluster, topic, week_local)
 SELECT
@@ -159,11 +157,11 @@ SELECT
     max(most_partitions_unavailable) AS most_partitions_unavailable, -- most at one instant
     max(unknown_minutes) AS unknown_minutes, -- minutes not observed completely; NULL: not stated
     min(observed_percent) AS observed_percent, -- percent of the week wholly observed; NULL: not stated
-    state_of[observed_percent; sum(unavailable_high_minutes); max(is_uncertain)] AS state -- bad, good, partly_known or not_known
+    state_of[observed_percent; sum(unavailable_high_minutes); bool_or(is_uncertain)] AS state -- bad, good, partly_known or not_known
 FROM (
     SELECT cluster, topic, week_local, unavailable_minutes, unavailable_low_minutes, unavailable_high_minutes,
         under_min_isr_minutes, leaderless_minutes, most_partitions_unavailable, NULL AS unknown_minutes,
-        NULL AS observed_percent, 0 AS is_uncertain
+        NULL AS observed_percent, FALSE AS is_uncertain
     FROM {topic_hours}
     UNION ALL
     SELECT cluster, topic, week_local, zero, zero, zero, zero, zero, zero, unknown_minutes, observed_percent,
@@ -292,15 +290,15 @@ SELECT
     max(max_throttle_ms) AS max_throttle_ms, -- longest throttle time, milliseconds
     max(unknown_minutes) AS unknown_minutes, -- minutes not observed completely; NULL: not stated
     min(observed_percent) AS observed_percent, -- percent of the week wholly observed; NULL: not stated
-    state_of[observed_percent; sum(throttled_high_minutes); max(is_uncertain)] AS state -- bad, good, partly_known or not_known
+    state_of[observed_percent; sum(throttled_high_minutes); bool_or(is_uncertain)] AS state -- bad, good, partly_known or not_known
 FROM (
     SELECT cluster, user_name, client_id, request, week_local, throttled_minutes, throttled_low_minutes,
-        throttled_high_minutes, max_throttle_ms, NULL AS unknown_minutes, NULL AS observed_percent, 0 AS is_uncertain
+        throttled_high_minutes, max_throttle_ms, NULL AS unknown_minutes, NULL AS observed_percent, FALSE AS is_uncertain
     FROM {throttled_clients}
     UNION ALL
     SELECT cluster, user_name, client_id, split_part(objective, '-', 1), week_local, zero, zero, zero, NULL,
         unknown_minutes, observed_percent, is_uncertain
-    FROM (SELECT v.*, CASE WHEN verdict = 'uncertain' THEN 1 ELSE 0 END AS is_uncertain,
+    FROM (SELECT v.*, verdict = 'uncertain' AS is_uncertain,
         CASE WHEN attainment_percent IS NOT NULL THEN 0e0 END AS zero FROM {verdicts} v) v
     WHERE is_of_week AND objective LIKE '%-throttling') p
 GROUP BY cluster, user_name, client_id, request, week_local
@@ -370,15 +368,15 @@ SELECT
     bool_or(known_wrong) AS known_wrong, -- whether this version of Kafka is known to report it wrongly
     max(unknown_minutes) AS unknown_minutes, -- minutes not observed completely; NULL: not stated
     min(observed_percent) AS observed_percent, -- percent of the week wholly observed; NULL: not stated
-    state_of[observed_percent; sum(lag_high_minutes); max(is_uncertain)] AS state -- bad, good, partly_known or not_known
+    state_of[observed_percent; sum(lag_high_minutes); bool_or(is_uncertain)] AS state -- bad, good, partly_known or not_known
 FROM (
     SELECT cluster, topic, way, week_local, lag_minutes, lag_low_minutes, lag_high_minutes, most_lag_gib,
-        known_wrong, NULL AS unknown_minutes, NULL AS observed_percent, 0 AS is_uncertain
+        known_wrong, NULL AS unknown_minutes, NULL AS observed_percent, FALSE AS is_uncertain
     FROM {tier_lag}
     UNION ALL
     SELECT cluster, topic, CASE objective WHEN 'copy-lag' THEN 'upload' ELSE 'deletion' END, week_local, zero,
         zero, zero, NULL, NULL, unknown_minutes, observed_percent, is_uncertain
-    FROM (SELECT v.*, CASE WHEN verdict = 'uncertain' THEN 1 ELSE 0 END AS is_uncertain,
+    FROM (SELECT v.*, verdict = 'uncertain' AS is_uncertain,
         CASE WHEN attainment_percent IS NOT NULL THEN 0e0 END AS zero FROM {verdicts} v) v
     WHERE is_of_week AND objective IN ('copy-lag', 'delete-lag')) p
 GROUP BY cluster, topic, way, week_local
@@ -662,7 +660,7 @@ figures AS (
     FROM seen WHERE figure IS NOT NULL GROUP BY cluster, source, day_local, figure),
 observed AS (
     SELECT f.cluster, f.day_local, 6e9 * sum(minutes) / (day_us(f.day_local)
-        * greatest(count(*), CASE WHEN bool_or(is_of_all) THEN 0 ELSE coalesce(max(brokers), 0) END)) AS of_figure
+        * CASE WHEN NOT bool_or(is_of_all) AND max(brokers) > count(*) THEN max(brokers) ELSE count(*) END) AS of_figure
     FROM figures f LEFT JOIN brokers b ON b.cluster = f.cluster AND b.day_local = f.day_local
     GROUP BY f.cluster, f.day_local, figure),
 parts AS (

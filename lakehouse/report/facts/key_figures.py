@@ -205,7 +205,7 @@ def _throttled(facts: Facts) -> Figure:
 
 def _counts_clients(facts: Facts) -> bool:
     """Return True if an objective judges clients, so that the number of known clients is known."""
-    metrics = {metric for one in facts.get("objectives") or () for metric in one["metrics"]}
+    metrics = {metric for one in facts.get("objectives") or () for metric in one.get("metrics", ())}
     return not metrics.isdisjoint(THROTTLES.values())
 
 
