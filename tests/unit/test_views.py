@@ -355,7 +355,7 @@ def test_partitions_that_nobody_reports_are_not_observed() -> None:
     assert (hour["observed_percent"], hour["state"]) == (100, "good"), "without the objective"
     views.put(tables.OBJECTIVES, {"objective": "min-isr"})
     (hour,) = views.rows("topic_hours")
-    assert (hour["observed_percent"], hour["state"]) == (0, "not_known"), "never all of them"
+    assert (hour["observed_percent"], hour["state"]) == (None, "not_known"), "never all of them"
     judged = {"objective": "min-isr", "good_us": HOUR_LENGTH_US // 5 * 4, "bad_us": 0}
     views.put(tables.SLI, {**key, **judged})
     (hour,) = views.rows("topic_hours")
