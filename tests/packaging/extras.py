@@ -99,7 +99,7 @@ def test_the_maintenance_the_doctor_and_exports_work(
     environment: Make, lake: Path, tmp_path: Path
 ) -> None:
     made = environment("maintain")
-    for package in ("maintain", "doctor", "export"):
+    for package in ("maintain", "doctor"):
         count, failed = imported(made, f"lakehouse.ops.{package}")
         assert (count >= 2, failed) == (True, [])
     plans = made.run("jmxlake", "maintain", str(lake), "--dry-run", "--json")
@@ -166,7 +166,7 @@ def test_over_connect_there_is_a_client(environment: Make) -> None:
         (None, ("jmxlake", "doctor", "/nowhere"), "jmxlake[maintain]"),
         (None, ("jmxlake", "export", "/nowhere", "topics", "--format", "csv"), "jmxlake[maintain]"),
         ("maintain", ("jmxlake", "rollup", "/nowhere"), "jmxlake[local]"),
-        ("spark", ("jmxlake-agent", "metrics"), "jmxlake[agent]"),
+        ("spark", ("jmxlake-agent", "check", "--config", "/nowhere"), "jmxlake[agent]"),
     ],
 )
 def test_what_is_not_installed_is_one_line_that_says_what_to_install(
