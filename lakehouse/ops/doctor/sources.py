@@ -36,7 +36,7 @@ def silent(
     for source, own in by_source(records):
         reported = [record for record in own if record.reported_until]
         if not reported:
-            continue  # all its rows are in the future, which clocks.py reports
+            continue  # all its rows are in the future, which agents.py reports
         last = max(reported, key=attrgetter("reported_until", "agent"))
         if not _is_recent(last.reported_until, now, late):
             gone.append(last)
