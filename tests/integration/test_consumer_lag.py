@@ -156,4 +156,4 @@ def test_lag_maximum_with_unknown_time_is_a_low_bound(
 
 
 def test_unread_lag_is_null(tmp_path: Path) -> None:
-    assert found(tmp_path) == ConsumerLag(None, None, groups_read=0)
+    assert found(tmp_path) == ConsumerLag(None, None, groups_read=None)
