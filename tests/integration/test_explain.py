@@ -296,6 +296,21 @@ def test_verdicts_are_the_report_s_and_unknown_time_adds_up(with_changes: Path, 
         assert sum(one["bad_us"] for one in row["bad"]) == row["bad_us"]
 
 
+def test_budget_of_a_running_week_is_the_report_s(reported: Any, topic: Any) -> None:
+    stated = {
+        one["name"]: row
+        for one in reported["objectives"]
+        for row in one["subjects"]
+        if (row.get("topic"), row.get("partition")) == ("t", None)
+    }
+    assert {row["objective"] for row in topic["objectives"]} == set(stated)
+    for row in topic["objectives"]:
+        of_report = stated[row["objective"]]
+        for figure in ("budget_whole_us", "used", "used_low", "used_high"):
+            assert row[figure] == of_report[figure], (row["objective"], figure)
+    assert any(row["used"] for row in topic["objectives"])
+
+
 def test_partition_has_own_intervals_and_topic_verdict(with_changes: Path) -> None:
     story = told(with_changes, "t/1")
     assert seconds(story, UNDER_MIN_ISR) == [(310, 400)]
