@@ -203,7 +203,7 @@ def missing_files(delta: DeltaTable) -> list[FaultyFile]:
     gone = set(delta.repair(dry_run=True)["files_removed"])  # decoded once
     if not gone:
         return []
-    return [file for file, _ in _live(delta) if delta_log.below_table(file.path) in gone]
+    return [_file(row) for row in _live(delta) if delta_log.below_table(str(row["path"])) in gone]
 
 
 def damaged_files(delta: DeltaTable, folder: Path) -> list[FaultyFile]:
@@ -212,9 +212,9 @@ def damaged_files(delta: DeltaTable, folder: Path) -> list[FaultyFile]:
     A host that fails can leave a part of a file. Object stores have only whole objects.
     """
     return [
-        file
-        for file, size in _live(delta)
-        if _size(folder / delta_log.below_table(file.path)) not in {None, size}
+        _file(row)
+        for row in _live(delta)
+        if _size(folder / delta_log.below_table(str(row["path"]))) not in {None, row["size_bytes"]}
     ]
 
 
@@ -225,14 +225,13 @@ def _size(file: Path) -> int | None:
         return None
 
 
-def _live(delta: DeltaTable) -> Iterator[tuple[FaultyFile, object]]:
-    """Yield the live files of a table and their sizes in the log."""
+def _live(delta: DeltaTable) -> Iterator[dict[str, object]]:
+    """Yield the live files of a table, as the log has them."""
     actions = delta.get_add_actions(flatten=True)
     names = actions.schema.names
     columns = {name: actions.column(name).to_pylist() for name in names if _is_read(name)}
     for values in zip(*columns.values()):  # noqa: B905
-        row = dict(zip(columns, values, strict=True))
-        yield _file(row), row["size_bytes"]
+        yield dict(zip(columns, values, strict=True))
 
 
 def _is_read(name: str) -> bool:

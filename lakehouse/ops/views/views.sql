@@ -297,9 +297,8 @@ FROM (
     FROM {throttled_clients}
     UNION ALL
     SELECT cluster, user_name, client_id, split_part(objective, '-', 1), week_local, zero, zero, zero, NULL,
-        unknown_minutes, observed_percent, is_uncertain
-    FROM (SELECT v.*, verdict = 'uncertain' AS is_uncertain,
-        CASE WHEN attainment_percent IS NOT NULL THEN 0e0 END AS zero FROM {verdicts} v) v
+        unknown_minutes, observed_percent, verdict = 'uncertain'
+    FROM (SELECT v.*, CASE WHEN attainment_percent IS NOT NULL THEN 0e0 END AS zero FROM {verdicts} v) v
     WHERE is_of_week AND objective LIKE '%-throttling') p
 GROUP BY cluster, user_name, client_id, request, week_local
 
@@ -375,9 +374,8 @@ FROM (
     FROM {tier_lag}
     UNION ALL
     SELECT cluster, topic, CASE objective WHEN 'copy-lag' THEN 'upload' ELSE 'deletion' END, week_local, zero,
-        zero, zero, NULL, NULL, unknown_minutes, observed_percent, is_uncertain
-    FROM (SELECT v.*, verdict = 'uncertain' AS is_uncertain,
-        CASE WHEN attainment_percent IS NOT NULL THEN 0e0 END AS zero FROM {verdicts} v) v
+        zero, zero, NULL, NULL, unknown_minutes, observed_percent, verdict = 'uncertain'
+    FROM (SELECT v.*, CASE WHEN attainment_percent IS NOT NULL THEN 0e0 END AS zero FROM {verdicts} v) v
     WHERE is_of_week AND objective IN ('copy-lag', 'delete-lag')) p
 GROUP BY cluster, topic, way, week_local
 
