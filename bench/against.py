@@ -23,6 +23,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -58,7 +59,13 @@ def _pairs(text: str) -> int:
     return number
 
 
-def run(module: str, main: Callable[[], int], timed: str, *more: str) -> int:
+def run(
+    module: str,
+    main: Callable[[], int],
+    timed: str,
+    *more: str,
+    within: Callable[[], AbstractContextManager[Sequence[str]]] = lambda: nullcontext(()),
+) -> int:
     """Run a benchmark, or compare it with another commit if that is asked for.
 
     Args:
@@ -67,6 +74,7 @@ def run(module: str, main: Callable[[], int], timed: str, *more: str) -> int:
         timed: A pattern of the names of the figures that are compared; of a nested one its path
             with dots.
         more: Options of each run of a comparison, such as fewer repeats: pairs repeat, too.
+        within: What both trees measure, if it is started once: a context with further arguments.
     """
     own = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     own.add_argument(_OPTION)
@@ -75,7 +83,9 @@ def run(module: str, main: Callable[[], int], timed: str, *more: str) -> int:
     if chosen.against is None or {"-h", "--help"} & {*rest}:
         return main()
     try:
-        told = compare(module, [*more, *rest], chosen.against, chosen.pairs, timed)
+        with within() as arguments:
+            options = [*more, *rest, *arguments]
+            told = compare(module, options, chosen.against, chosen.pairs, timed)
     except AgainstError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic
 
+from bench.peers import Target
 from demo.cluster import Cluster
 from demo.errors import DemoError
 from demo.java_admin import Quota, set_quotas
@@ -70,6 +71,12 @@ class LoadedBroker:
     def node(self) -> Node:
         """The broker that is read."""
         return self.cluster.nodes[LEADER]
+
+    def target(self, exporter_port: int) -> Target:
+        """Return the address of the measured broker."""
+        node = self.node
+        port, password = node.jmx_port or 0, node.password_file
+        return Target(str(node.plan.id), self.cluster.id, port, password, exporter_port)
 
     @property
     def partitions(self) -> int:

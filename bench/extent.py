@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,6 @@ class Extent:
         agent_scrapes: After so many the agents' memory counts.
         agent_seconds: The longest that may take; the figures say how many they were.
         alone_seconds: How long an agent's processor time counts; five minutes have one delivery.
-        peers: Whether other tools, memory and the curve are measured as well.
     """
 
     rounds: int
@@ -29,7 +28,6 @@ class Extent:
     agent_scrapes: int
     agent_seconds: float
     alone_seconds: float
-    peers: bool = True
 
 
 FULL = Extent(
@@ -40,4 +38,3 @@ QUICK = Extent(
     rounds=60, rounds_all=10, warm_up=150, cost_seconds=2, idle_seconds=4, curve_rounds=60,
     agent_scrapes=500, agent_seconds=70, alone_seconds=30,
 )  # fmt: skip
-OURS = replace(QUICK, peers=False, rounds=FULL.rounds)  # p99 of fewer is its slowest scrape

@@ -10,7 +10,7 @@ from collector.sources.jmx.rmi_calls import LOOKUP, NEW_CLIENT, QUERY_NAMES, cal
 from demo.node import JMX_ROLE
 
 if TYPE_CHECKING:
-    from demo.node import Node
+    from bench.peers import Target
 
 _SYSTEM = "java.lang:type=OperatingSystem"
 
@@ -18,8 +18,8 @@ _SYSTEM = "java.lang:type=OperatingSystem"
 class BareRmi:
     """One attribute a call, as JMX has it; the process's JVM must run."""
 
-    def __init__(self, node: Node) -> None:
-        self._node = node
+    def __init__(self, target: Target) -> None:
+        self._target = target
         self._connection = self._connect()
         self._name = jpype.JClass("javax.management.ObjectName")
 
@@ -46,8 +46,8 @@ class BareRmi:
     def _connect(self) -> Any:
         registry = jpype.JClass("java.rmi.registry.LocateRegistry")
         text = jpype.JClass("java.lang.String")
-        login = jpype.JArray(text)([JMX_ROLE, self._node.jmx_password])
+        login = jpype.JArray(text)([JMX_ROLE, self._target.jmx_password])
         server = called(
-            registry.getRegistry("127.0.0.1", self._node.jmx_port), LOOKUP, text("jmxrmi")
+            registry.getRegistry("127.0.0.1", self._target.jmx_port), LOOKUP, text("jmxrmi")
         )
         return called(server, NEW_CLIENT, login)

@@ -13,26 +13,26 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench import against, cost, large_window, many_brokers, offsets, table, weight
+from bench import against, cost, large_window, many_brokers, offsets, reads, table, weight
 from bench.broker import LoadedBroker
 from bench.curve import curve
-from bench.extent import FULL, OURS, QUICK, Extent
+from bench.extent import FULL, QUICK, Extent
 from bench.findings import Findings
+from bench.peers import exporter
 from bench.peers.ours import Jmxlake
 from bench.rmi import BareRmi
 from bench.tools import Tools
 from demo.errors import DemoError
+from demo.ports import free_ports
 from tests.rig.teller import Teller
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from bench.peers import Target
+
 _FEW, _MANY = 1_000, 5_000
 _OFFSET_ROUNDS = 5
-_TIMED = (
-    r"read_ms|read_p99_ms|tools\.jmxlake \(jmx\)\.broker_cpu_ms"
-    r"|all_beans\.jmxlake \(prometheus\)\.median_ms"
-)
 
 
 def measure(folder: Path, extent: Extent, teller: Teller) -> Findings:
@@ -43,17 +43,14 @@ def measure(folder: Path, extent: Extent, teller: Teller) -> Findings:
         teller.say(f"{_FEW:,} partitions, and clients with quotas")
         broker.grow(_FEW)
         broker.start_clients()
-        if extent.peers:
-            _weigh(broker, folder, extent, teller, findings)
-        with _reading(broker) as (ours, bare):
+        _weigh(broker, folder, extent, teller, findings)
+        with _reading(tools.target(broker), broker.cluster.libs) as (ours, bare):
             teller.say("the same beans: each tool in turn")
             findings.same = tools.same_beans(ours, broker, bare, extent)
             teller.show(table.tools(f"The same beans of {_FEW:,} partitions", findings.same))
             teller.say("all beans: jmx_exporter and ours in turn")
             findings.everything = tools.all_beans(ours, broker, bare, extent)
             teller.show(table.tools("Beside jmx_exporter with all beans", findings.everything))
-            if not extent.peers:
-                return findings
             teller.say("log offsets: batched and bean by bean")
             findings.offsets = offsets.compare(broker, bare, _OFFSET_ROUNDS)
             teller.show(table.offsets(findings.offsets))
@@ -61,7 +58,7 @@ def measure(folder: Path, extent: Extent, teller: Teller) -> Findings:
             findings.points = curve(broker, ours, bare, extent)
         teller.say(f"{_MANY:,} partitions")
         broker.grow(_MANY)
-        with _reading(broker) as (ours, bare):
+        with _reading(tools.target(broker), broker.cluster.libs) as (ours, bare):
             teller.say("0, 1, 10 and 100 % of them under min ISR")
             findings.points += curve(broker, ours, bare, extent)
         teller.show(table.curve(findings.points))
@@ -81,9 +78,9 @@ def _weigh(
 
 
 @contextmanager
-def _reading(broker: LoadedBroker) -> Iterator[tuple[Jmxlake, BareRmi]]:
+def _reading(target: Target, libs: Path) -> Iterator[tuple[Jmxlake, BareRmi]]:
     """Connections to a broker that has settled; it would close them if they were idle meanwhile."""
-    ours, bare = Jmxlake(broker.node, broker.cluster.libs), BareRmi(broker.node)
+    ours, bare = Jmxlake(target, libs), BareRmi(target)
     cost.settle(bare)
     try:
         yield ours, bare
@@ -92,13 +89,25 @@ def _reading(broker: LoadedBroker) -> Iterator[tuple[Jmxlake, BareRmi]]:
         ours.close()
 
 
+@contextmanager
+def _one_broker() -> Iterator[list[str]]:
+    """Yield arguments of ``bench.reads`` for a broker that both trees read."""
+    with tempfile.TemporaryDirectory(prefix="jmxlake-bench-") as name:
+        folder, (port,) = Path(name), free_ports(1)
+        exporter.write(folder / "exporter.yaml", exporter.EVERYTHING)
+        agent = exporter.agent(port, folder / "exporter.yaml")
+        with LoadedBroker(folder / "kafka", (agent,)) as broker:
+            broker.grow(_FEW)
+            broker.start_clients()
+            yield [broker.target(port).text()]
+
+
 def main() -> int:
-    """Measure, tell, and print the one line that machines read."""
+    """Measure, and print tables and the line of JSON."""
     parser = against.parser(__doc__)
     parser.add_argument("--quick", action="store_true", help="a short look, in ten minutes")
-    parser.add_argument("--ours", action="store_true", help="jmxlake's own times, in two minutes")
     chosen = parser.parse_args()
-    extent = OURS if chosen.ours else QUICK if chosen.quick else FULL
+    extent = QUICK if chosen.quick else FULL
     try:
         with tempfile.TemporaryDirectory(prefix="jmxlake-bench-") as folder:
             findings = measure(Path(folder), extent, Teller())
@@ -110,4 +119,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(against.run("bench.scrape", main, _TIMED, "--ours"))
+    sys.exit(against.run("bench.reads", main, reads.COMPARED, within=_one_broker))

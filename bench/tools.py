@@ -10,7 +10,7 @@ import psutil
 from bench import cost
 from bench.beans import beans
 from bench.cost import Cost
-from bench.peers import exporter, jolokia
+from bench.peers import Target, exporter, jolokia
 from bench.peers.exporter import ExporterAgent, ExporterServer
 from bench.peers.jmxquery import Jmxquery
 from bench.peers.jolokia import Jolokia
@@ -70,20 +70,23 @@ class Tools:
             "-Dsun.net.httpserver.nodelay=true",
         )
 
+    def target(self, broker: LoadedBroker) -> Target:
+        """A broker with these agents, as a reader reaches it."""
+        return broker.target(self._exporter_port)
+
     def same_beans(
         self, ours: Peer, broker: LoadedBroker, bare: BareRmi, extent: Extent
     ) -> list[Result]:
-        """The tools for the same beans; without peers ours alone."""
+        """The tools for the same beans."""
         warm = extent.warm_up
         node, launcher = broker.node, broker.cluster.launcher
-        readers = [Turns(ours, warm_up=warm)]
-        if extent.peers:
-            readers += [
-                Turns(ExporterAgent(EXPORTER_SAME, self._exporter_port), warm_up=warm // 2),
-                Turns(Jolokia(self._jolokia_port, self._beans), warm_up=warm // 2),
-                Turns(self._server(node, launcher), every=10),
-                Turns(Jmxquery(node, self._beans), every=30, warm_up=1),
-            ]
+        readers = [
+            Turns(ours, warm_up=warm),
+            Turns(ExporterAgent(EXPORTER_SAME, self._exporter_port), warm_up=warm // 2),
+            Turns(Jolokia(self._jolokia_port, self._beans), warm_up=warm // 2),
+            Turns(self._server(node, launcher), every=10),
+            Turns(Jmxquery(node, self._beans), every=30, warm_up=1),
+        ]
         try:
             return _measured(readers, bare, extent, extent.rounds)
         finally:
@@ -99,11 +102,13 @@ class Tools:
         in the broker takes up another configuration instead.
         """
         exporter.write(self._config, exporter.EVERYTHING)
-        by_it = JmxlakeByExporter(broker, self._exporter_port)
-        readers = [Turns(ours), Turns(by_it, warm_up=3)]
-        if extent.peers:
-            everything = ExporterAgent(EXPORTER_ALL, self._exporter_port)
-            readers.insert(1, Turns(everything, warm_up=max(3, extent.warm_up // 20)))
+        by_it = JmxlakeByExporter(self.target(broker))
+        everything = ExporterAgent(EXPORTER_ALL, self._exporter_port)
+        readers = [
+            Turns(ours),
+            Turns(everything, warm_up=max(3, extent.warm_up // 20)),
+            Turns(by_it, warm_up=3),
+        ]
         try:
             return _measured(readers, bare, extent, extent.rounds_all)
         finally:

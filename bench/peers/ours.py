@@ -17,9 +17,8 @@ from demo.node import JMX_ROLE
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bench.broker import LoadedBroker
+    from bench.peers import Target
     from collector.model import Source
-    from demo.node import Node
 
 _TIMEOUT = Duration("30s")
 
@@ -50,11 +49,11 @@ class Jmxlake(_Ours):
 
     name = "jmxlake (jmx)"
 
-    def __init__(self, node: Node, libs: Path | None = None) -> None:
+    def __init__(self, target: Target, libs: Path | None = None) -> None:
         jvm.start(libs, timeout_seconds=_TIMEOUT.seconds)
-        port = node.jmx_port or 0
-        login = Jmx(port, user=JMX_ROLE, password_file=node.password_file, timeout=_TIMEOUT)
-        super().__init__(JmxSource(Expected("broker", str(node.plan.id)), login))
+        file = target.password_file
+        login = Jmx(target.jmx_port, user=JMX_ROLE, password_file=file, timeout=_TIMEOUT)
+        super().__init__(JmxSource(Expected("broker", target.broker), login))
 
 
 class JmxlakeByExporter(_Ours):
@@ -62,9 +61,9 @@ class JmxlakeByExporter(_Ours):
 
     name = "jmxlake (prometheus)"
 
-    def __init__(self, broker: LoadedBroker, port: int) -> None:
-        expected = Expected("broker", str(broker.node.plan.id), broker.cluster.id)
-        url = f"http://127.0.0.1:{port}/metrics"
+    def __init__(self, target: Target) -> None:
+        expected = Expected("broker", target.broker, target.cluster)
+        url = f"http://127.0.0.1:{target.exporter_port}/metrics"
         super().__init__(
             PrometheusSource(expected, Prometheus(url, timeout=_TIMEOUT, kafka_version="4.3.1"))
         )
