@@ -36,7 +36,7 @@ _PAIRS_OPTION: Final = "--pairs"
 _ROOT: Final = Path(__file__).parents[1]
 _BENCHMARKS: Final = ("bench", "demo", "tests/rig")
 _UNIT: Final = re.compile(r"_(s|ms|us|mb|mib|gib|seconds)$")
-CLAIM: Final = "Below 1: less than at the commit before, by the median of pairs in one run"
+CLAIM: Final = "Below 1: less than at the commit before, as the median of pairs in one run"
 
 Figures = dict[str, float]
 
@@ -74,7 +74,7 @@ def run(
         timed: A pattern of the names of the figures that are compared; of a nested one its path
             with dots.
         more: Options of each run of a comparison, such as fewer repeats: pairs repeat, too.
-        within: What both trees measure, if it is started once: a context with further arguments.
+        within: Context with further arguments, such as the address of a broker for both trees.
     """
     own = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     own.add_argument(_OPTION)

@@ -20,6 +20,7 @@ from demo.launcher import end, last_lines
 from lakehouse.tables import DEFAULT_WINDOW_SECONDS
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from demo.cluster import Cluster
@@ -73,7 +74,7 @@ class AgentProcess:
     Args:
         broker: What it reads.
         folder: Where its files go.
-        admin: Whether it has the Admin client too.
+        more: Further sections of its configuration, such as ``admin_section``.
         fast: Whether it does 10,000 scrapes in ten minutes: the families that are compared at a
             fiftieth of their cadence, the others, and the window, at a fifth.
         deliver_every: Length of its window and between its commits, where not the usual ones.
@@ -84,7 +85,7 @@ class AgentProcess:
         broker: Brokers,
         folder: Path,
         *,
-        admin: bool,
+        more: Mapping[str, Any] | None = None,
         fast: bool = False,
         deliver_every: str | None = None,
     ) -> None:
@@ -92,7 +93,7 @@ class AgentProcess:
         self._lake = folder / "lake"
         self._log = folder / "agent.log"
         config = folder / "agent.yaml"
-        made = _config(broker, folder, admin=admin, fast=fast)
+        made = _config(broker, folder, fast=fast) | dict(more or {})
         if deliver_every is not None:
             made["window"] = made["lake"]["commit_interval"] = deliver_every
             made["families"] = {
@@ -156,11 +157,14 @@ class AgentProcess:
         self.close()
 
 
-def _config(broker: Brokers, folder: Path, *, admin: bool, fast: bool) -> dict[str, Any]:
+def admin_section(broker: Brokers) -> dict[str, Any]:
+    """Return the section of the Admin client."""
+    cluster = broker.cluster
+    return {"admin": {"bootstrap": cluster.bootstrap, "libs": str(cluster.libs)}}
+
+
+def _config(broker: Brokers, folder: Path, *, fast: bool) -> dict[str, Any]:
     config = {**broker.sections(folder), "health": {"port": 0}}
-    if admin:
-        libs = str(broker.cluster.libs)
-        config["admin"] = {"bootstrap": broker.cluster.bootstrap, "libs": libs}
     if fast:
         config["window"] = f"{DEFAULT_WINDOW_SECONDS // _FASTER}s"
         config["lake"]["commit_interval"] = "1s"

@@ -79,6 +79,11 @@ class LoadedBroker:
         return Target(str(node.plan.id), self.cluster.id, port, password, exporter_port)
 
     @property
+    def remote_log_section(self) -> dict[str, Any]:
+        """Return the section ``remote_log`` of an agent's configuration."""
+        return {"remote_log": {"log_dirs": [str(self.node.plan.log_dir)]}}
+
+    @property
     def partitions(self) -> int:
         """How many partitions of ours it leads."""
         return sum(count for _, count in self.topics)

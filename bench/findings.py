@@ -31,6 +31,7 @@ class Findings:
         offsets: Log starts and ends, batched and one by one.
         weights: The agent without and with the Admin client.
         large_window: Memory for a window of many rows, by the names of the figures.
+        remote_log: Processor time of a scrape of ``remote_log``, by the names of the figures.
         many_brokers: What an agent takes that reads ten brokers, by the names of the figures.
     """
 
@@ -40,6 +41,7 @@ class Findings:
     offsets: OffsetTimes | None = None
     weights: list[Weight] = field(default_factory=list)
     large_window: dict[str, float] = field(default_factory=dict)
+    remote_log: dict[str, float] = field(default_factory=dict)
     many_brokers: dict[str, float] = field(default_factory=dict)
 
     def ratios(self) -> dict[str, float]:
@@ -74,7 +76,7 @@ class Findings:
         figures: dict[str, Any] = {}
         for weight in self.weights:
             figures |= weight.figures()
-        figures |= self.large_window | self.many_brokers
+        figures |= self.large_window | self.remote_log | self.many_brokers
         for result in self.same[:1]:  # ours
             figures["read_ms"] = round(result.times.median * 1e3, 3)
             figures["read_p99_ms"] = round(result.times.p99 * 1e3, 3)

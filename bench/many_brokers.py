@@ -13,7 +13,7 @@ from itertools import islice, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench.agents import AgentProcess
+from bench.agents import AgentProcess, admin_section
 from demo.cluster import Cluster
 from demo.errors import DemoError
 from demo.node import JMX_ROLE
@@ -77,7 +77,9 @@ def weigh(folder: Path, say: Callable[[str], None]) -> dict[str, float]:
     """
     brokers = ManyBrokers(folder / "kafka")
     try:
-        agent = AgentProcess(brokers, folder / "agent", admin=True, deliver_every=_DELIVER_EVERY)
+        agent = AgentProcess(
+            brokers, folder / "agent", more=admin_section(brokers), deliver_every=_DELIVER_EVERY
+        )
         with agent:
             began, first, cpu = time.monotonic(), 0.0, 0.0
             while agent.commits() <= _DELIVERIES:

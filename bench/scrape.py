@@ -74,6 +74,8 @@ def _weigh(
     findings.weights = weight.weigh(broker, folder, extent, teller.say)
     teller.show(table.weights(findings.weights))
     teller.say(f"memory for a window of {large_window.ROWS:,} rows")
+    teller.say("processor time of a scrape of the metadata topic of remote storage")
+    findings.remote_log = weight.remote_log(broker, folder / "remote-log")
     findings.large_window = weight.large_window(broker, folder / "large")
 
 

@@ -81,7 +81,7 @@ def weights(found: Sequence[Weight]) -> Table:
     )
     for weight in found:
         table.add_row(
-            "with the Admin client" if weight.name else "without the Admin client",
+            f"JMX{weight.name.replace('_', ', ', 1)}",
             f"{weight.scrapes:,}",
             f"{weight.memory.anonymous_mb:,.0f}",
             f"{weight.memory.resident_mb:,.0f}",

@@ -9,15 +9,15 @@ import sys
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
-from bench.agents import AgentProcess, Memory
+from bench.agents import AgentProcess, Memory, admin_section
 from bench.installed import WITHOUT_SITE, environment
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from bench.broker import LoadedBroker
@@ -26,7 +26,12 @@ if TYPE_CHECKING:
 _LOOK_SECONDS = 1
 _COUNT_SECONDS = 20
 _SETTLE_SECONDS = 60
-_KINDS = {"": False, "_admin": True}  # as figures call them, and whether they have the Admin client
+_KINDS: Final[Mapping[str, Callable[[LoadedBroker], dict[str, Any]]]] = {
+    "": lambda _: {},
+    "_admin": admin_section,
+    "_remote_log": lambda broker: admin_section(broker) | broker.remote_log_section,
+}
+"""By the name in figures: further sections of the agent's configuration."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +39,7 @@ class Weight:
     """One kind of agent.
 
     Attributes:
-        name: As figures call it: empty, or ``_admin`` with the Admin client.
+        name: As figures call it: empty, or its further sections.
         scrapes: How many it had done when its memory was read.
         peak_mb: The most that it ever had resident.
         cpu_percent: Of a core, at the default cadences, with all that an agent does.
@@ -61,13 +66,13 @@ class Weight:
 def weigh(
     broker: LoadedBroker, folder: Path, extent: Extent, say: Callable[[str], None]
 ) -> list[Weight]:
-    """Memory of both kinds at once, then the processor of each, with nothing beside it."""
+    """Memory of all kinds at once, then the processor of each, with nothing beside it."""
     with ExitStack() as running:
         fast = {
             name: running.enter_context(
-                AgentProcess(broker, folder / f"fast{name}", admin=admin, fast=True)
+                AgentProcess(broker, folder / f"fast{name}", more=more(broker), fast=True)
             )
-            for name, admin in _KINDS.items()
+            for name, more in _KINDS.items()
         }
         _watch(fast, extent, say)
         peaks = {name: agent.peak_mb() for name, agent in fast.items()}
@@ -99,6 +104,22 @@ def large_window(broker: LoadedBroker, folder: Path) -> dict[str, float]:
     return {f"rss_large_window_{name}": value for name, value in found.items()}
 
 
+def remote_log(broker: LoadedBroker, folder: Path) -> dict[str, float]:
+    """Processor time of a scrape of ``remote_log``, in a process of its own.
+
+    Returns:
+        Figures, as the last line of the benchmark has them.
+    """
+    folder.mkdir()
+    config = folder / "agent.yaml"
+    sections = broker.sections(folder) | _KINDS["_remote_log"](broker)
+    config.write_text(yaml.safe_dump(sections))
+    command = [sys.executable, "-m", "bench.remote_log", str(config)]
+    ran = subprocess.run(command, check=True, stdout=subprocess.PIPE)
+    found: dict[str, float] = json.loads(ran.stdout)
+    return found
+
+
 def _watch(agents: dict[str, AgentProcess], extent: Extent, say: Callable[[str], None]) -> None:
     """Look at their memory until each has delivered its scrapes."""
     until, fewest = time.monotonic() + extent.agent_seconds, 0
@@ -117,9 +138,9 @@ def _alone(
     broker: LoadedBroker, folder: Path, name: str, extent: Extent, say: Callable[[str], None]
 ) -> float:
     """The share of a core that an agent takes at the default cadences, in percent."""
-    admin = _KINDS[name]
-    say(f"the processor of an agent {'with' if admin else 'without'} Admin, alone")
-    with AgentProcess(broker, folder / f"alone{name}", admin=admin) as agent:
+    more = _KINDS[name](broker)
+    say(f"the processor of an agent with {', '.join(more) or 'JMX only'}, alone")
+    with AgentProcess(broker, folder / f"alone{name}", more=more) as agent:
         time.sleep(min(_SETTLE_SECONDS, extent.alone_seconds))
         began, used = time.monotonic(), agent.cpu_seconds()
         time.sleep(extent.alone_seconds)

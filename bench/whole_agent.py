@@ -43,7 +43,7 @@ def weigh(folder: Path, sizes: tuple[int, ...]) -> list[Whole]:
         for files in sizes:
             own = folder / f"agent-{files}"
             many_files.make(own / "lake", files, 0)
-            agent = AgentProcess(broker, own, admin=False, deliver_every=_DELIVER_EVERY)
+            agent = AgentProcess(broker, own, deliver_every=_DELIVER_EVERY)
             agents.append((files, agent.commits(), running.enter_context(agent)))
         until = time.monotonic() + _SECONDS
         while any(agent.commits() < before + _DELIVERIES for _, before, agent in agents):
