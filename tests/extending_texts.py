@@ -289,7 +289,7 @@ def test_missing_dump_is_one_line(tmp_path: Path) -> None:
         source.identify()
 '''.replace("DUMPED", pformat(DUMP, width=100))
 
-_REGISTRY: Final = "collector/sources/registry.py"
+_SOURCES: Final = "collector/sources/source_settings.py"
 _GOLD: Final = "lakehouse/tables/gold.py"
 _REPORT: Final = "lakehouse/report/facts/report_record.py"
 _REQUESTS: Final = "lakehouse/report/tables/clients.py"
@@ -370,17 +370,17 @@ ADDITIONS: Final = (
         ),
         lines=(
             Line(
-                _REGISTRY,
+                _SOURCES,
                 "from collector.sources.dump import Dump\n",
                 "from collector.settings import RESTART, Section\n",
             ),
             Line(
-                _REGISTRY,
+                _SOURCES,
                 "        dump: JSON file with its MBeans.\n",
                 "        statistics: File with statistics of a client that uses librdkafka.\n",
             ),
             Line(
-                _REGISTRY,
+                _SOURCES,
                 "    dump: Dump | None = None\n",
                 "    statistics: Statistics | None = None\n",
             ),
