@@ -105,6 +105,7 @@ def reported(gold: Gold) -> Reported:
 
 QUESTION: Final = Question(
     name="reported",
+    section="reported",
     read="kafka.partition.under_min_isr",
     noun="metric",
     names=("source", "metric"),
