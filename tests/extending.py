@@ -147,9 +147,9 @@ def not_reached(tree: Tree) -> list[str]:
         "family": json.loads(beans)["metric"] == "bundled.cache.misses",
         "metric": "jvm.classes" in tree.command("collector", "metrics", "--family", "jvm"),
         "dimension": any((tree.folder / "lake" / "gold" / "families").rglob("*.parquet")),
-        "table": all(row["copy_rate_max"] is not None for row in copying)
+        "table": all(row["tasks_idle_min"] is not None for row in copying)
         and len(_rows(tree, "remote_reads_copying")) == len(copying) > 0
-        and "Upload rate, max" in page,
+        and "Upload tasks idle, min" in page,
         "gold_table": reported and all(row["reported_us"] > 0 for row in reported),
         "section": 'id="d-reported"' in page
         and "reported" in {row["question"] for row in facts["answers"]}

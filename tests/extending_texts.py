@@ -95,12 +95,12 @@ def families() -> list[Row]:
 '''
 
 _RECORD: Final = '''class CopyingBroker(NamedTuple):
-    """Uploads of a broker to remote storage."""
+    """Upload tasks of a broker."""
 
     source: Annotated[str, SOURCE]
-    copy_rate_max: Annotated[Known, Means(
-        "maximum upload rate, bytes per second",
-        Max("kafka.broker.remote_copy.byte_rate"))]  # fmt: skip
+    tasks_idle_min: Annotated[Known, Means(
+        "minimum idle share of its upload tasks, 0 to 1",
+        Min("kafka.broker.remote_log_manager.tasks_idle"))]  # fmt: skip
     unknown_us: Annotated[int | None, UNKNOWN]
 
 
@@ -109,13 +109,12 @@ _RECORD: Final = '''class CopyingBroker(NamedTuple):
 _TABLE_SPEC: Final = """
 COPYING: Final = TableSpec(
     rows=Rows(CopyingBroker, "remote_reads.copying"),
-    caption="Brokers that upload",
+    caption="Upload tasks of brokers",
     noun="broker",
     columns=(
         Column("Broker", name("source")),
-        Column("Upload rate, max", peak("copy_rate_max", size)),
+        Column("Upload tasks idle, min", number("tasks_idle_min", display.share)),
     ),
-    worst=most("copy_rate_max"),
 )
 """
 
@@ -404,13 +403,13 @@ ADDITIONS: Final = (
             Line(_REMOTE, _RECORD, "    unknown_us: Annotated[int | None, UNKNOWN] = None\n\n\n"),
             Line(
                 _REMOTE,
-                '    copying: Annotated[list[CopyingBroker], Means("brokers with uploads")]\n',
+                '    copying: Annotated[list[CopyingBroker], Means("brokers with upload tasks")]\n',
                 '    plugins: Annotated[list[Plugin], Means("brokers with Aiven\'s plugin")]\n',
             ),
             Line(
                 _REMOTE,
-                '        of_sources(CopyingBroker, brokers, "kafka.broker.remote_copy.byte_rate", '
-                "unread=away),\n",
+                '        of_sources(CopyingBroker, brokers, '
+                '"kafka.broker.remote_log_manager.tasks_idle", unread=away),\n',
                 "        _plugins(brokers, away),\n",
             ),
             Line(_REMOTE, " CopyingBroker,", "ReadTopic, ReadingBroker, RemoteReadCounts, Plugin,"),
@@ -426,7 +425,7 @@ ADDITIONS: Final = (
             ),
             Line(
                 "lakehouse/report/csv_files.py",
-                '    File("remote_reads_copying", "broker with uploads", '
+                '    File("remote_reads_copying", "broker with upload tasks", '
                 '"remote_reads.copying"),\n',
                 '    File("remote_reads_plugins", "broker with Aiven\'s plugin", '
                 '"remote_reads.plugins"),\n',
