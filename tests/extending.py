@@ -142,9 +142,14 @@ def not_reached(tree: Tree) -> list[str]:
                  "--html", "page.html", "--json", "facts.json", "--csv", "csv")  # fmt: skip
     facts = json.loads((tree.folder / "facts.json").read_text("utf-8"))
     page = (tree.folder / "page.html").read_text("utf-8")
-    reported = facts["reported"]["metrics"]
+    reported, copying = facts["reported"]["metrics"], facts["remote_reads"]["copying"]
     reached = {
         "family": json.loads(beans)["metric"] == "bundled.cache.misses",
+        "metric": "jvm.classes" in tree.command("collector", "metrics", "--family", "jvm"),
+        "dimension": any((tree.folder / "lake" / "gold" / "families").rglob("*.parquet")),
+        "table": all(row["tasks_idle_min"] is not None for row in copying)
+        and len(_rows(tree, "remote_reads_copying")) == len(copying) > 0
+        and "Upload tasks idle, min" in page,
         "gold_table": reported and all(row["reported_us"] > 0 for row in reported),
         "section": 'id="d-reported"' in page
         and "reported" in {row["question"] for row in facts["answers"]}

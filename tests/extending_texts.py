@@ -53,6 +53,14 @@ metrics:
     description: Entries that the cache of a topic had to load.
 """
 
+_METRIC: Final = """\
+  jvm.classes:
+    object: java.lang:type=ClassLoading
+    attribute: LoadedClassCount
+    unit: "{class}"
+    description: Loaded classes.
+"""
+
 _SQL: Final = """\
 -- For how long each source reported each metric.
 INSERT INTO out_reported BY NAME
@@ -66,6 +74,47 @@ REPORTED: Final = _gold(
     _METRIC,
     SOURCE,
     required("reported_us", "bigint", "microseconds, summed over series", "sum"),
+)
+"""
+
+_DIMENSION: Final = """
+FAMILIES: Final = of_gold(
+    "families",
+    "Number of metrics of each family in the shipped catalogue",
+    required("family", "string", "family of the catalogue"),
+    required("metrics", "int", "number of its metrics"),
+)
+"""
+
+_DIMENSION_ROWS: Final = '''
+
+def families() -> list[Row]:
+    """Return the rows of gold/families."""
+    names = [row["family"] for row in shipped_rows()]
+    return [{"family": one, "metrics": names.count(one)} for one in sorted({*names})]
+'''
+
+_RECORD: Final = '''class CopyingBroker(NamedTuple):
+    """Upload tasks of a broker."""
+
+    source: Annotated[str, SOURCE]
+    tasks_idle_min: Annotated[Known, Means(
+        "minimum idle share of its upload tasks, 0 to 1",
+        Min("kafka.broker.remote_log_manager.tasks_idle"))]  # fmt: skip
+    unknown_us: Annotated[int | None, UNKNOWN]
+
+
+'''
+
+_TABLE_SPEC: Final = """
+COPYING: Final = TableSpec(
+    rows=Rows(CopyingBroker, "remote_reads.copying"),
+    caption="Upload tasks of brokers",
+    noun="broker",
+    columns=(
+        Column("Broker", name("source")),
+        Column("Upload tasks idle, min", number("tasks_idle_min", display.share)),
+    ),
 )
 """
 
@@ -105,6 +154,7 @@ def reported(gold: Gold) -> Reported:
 
 QUESTION: Final = Question(
     name="reported",
+    section="reported",
     read="kafka.partition.under_min_isr",
     noun="metric",
     names=("source", "metric"),
@@ -289,10 +339,14 @@ def test_missing_dump_is_one_line(tmp_path: Path) -> None:
         source.identify()
 '''.replace("DUMPED", pformat(DUMP, width=100))
 
-_REGISTRY: Final = "collector/sources/registry.py"
+_SOURCES: Final = "collector/sources/source_settings.py"
 _GOLD: Final = "lakehouse/tables/gold.py"
 _REPORT: Final = "lakehouse/report/facts/report_record.py"
 _REQUESTS: Final = "lakehouse/report/tables/clients.py"
+_STORAGE: Final = "lakehouse/report/tables/storage.py"
+_REMOTE: Final = "lakehouse/report/facts/sections/remote_storage.py"
+_DIMENSIONS: Final = "lakehouse/rollup/dimensions.py"
+_WITHOUT_HOURS: Final = "lakehouse/tables/gold_without_hours.py"
 
 COMMANDS: Final = (
     ("-m", "docs.tools.definitions"),
@@ -305,6 +359,15 @@ COMMANDS: Final = (
 ADDITIONS: Final = (
     Addition("family", 1, files=(("collector/catalogue/bundled_cache.yaml", _FAMILY),)),
     Addition(
+        "metric", 1,
+        lines=(
+            Line(
+                "collector/catalogue/jvm.yaml", _METRIC,
+                "    description: Share of all processors, 0 to 1, that the process used lately.\n",
+            ),
+        ),
+    ),
+    Addition(
         "gold_table", 2,
         files=(("lakehouse/kernel/sql/tables/reported.sql", _SQL),),
         lines=(
@@ -314,6 +377,59 @@ ADDITIONS: Final = (
                 'them."""\n',
             ),
             Line(_GOLD, "\n    REPORTED,", "\nHOURS: Final = ("),
+        ),
+    ),
+    Addition(
+        "dimension", 2,
+        lines=(
+            Line(
+                _WITHOUT_HOURS, _DIMENSION,
+                '    Column("tier", "string", "tier of that entry; null: not in the entry"),\n)\n',
+            ),
+            Line(_WITHOUT_HOURS, ", FAMILIES", "DIMENSIONS: Final = (METRICS, OBJECTIVES, OWNERS"),
+            Line(_DIMENSIONS, ", tables.FAMILIES", "in (tables.METRICS, tables.OBJECTIVES"),
+            Line(
+                _DIMENSIONS,
+                "        tables.FAMILIES: families(),\n",
+                "        tables.OBJECTIVES: versions(before[tables.OBJECTIVES], objectives, "
+                "now_us()),\n",
+            ),
+            Line(_DIMENSIONS, _DIMENSION_ROWS, "    is_own: bool = False\n"),
+        ),
+    ),
+    Addition(
+        "table", 3,
+        lines=(
+            Line(_REMOTE, _RECORD, "    unknown_us: Annotated[int | None, UNKNOWN] = None\n\n\n"),
+            Line(
+                _REMOTE,
+                '    copying: Annotated[list[CopyingBroker], Means("brokers with upload tasks")]\n',
+                '    plugins: Annotated[list[Plugin], Means("brokers with Aiven\'s plugin")]\n',
+            ),
+            Line(
+                _REMOTE,
+                '        of_sources(CopyingBroker, brokers, '
+                '"kafka.broker.remote_log_manager.tasks_idle", unread=away),\n',
+                "        _plugins(brokers, away),\n",
+            ),
+            Line(_REMOTE, " CopyingBroker,", "ReadTopic, ReadingBroker, RemoteReadCounts, Plugin,"),
+            Line(
+                _STORAGE, "CopyingBroker, ",
+                "from lakehouse.report.facts.sections.remote_storage import ",
+            ),
+            Line(_STORAGE, _TABLE_SPEC, '    worst=most("bytes", "requests"),\n)\n'),
+            Line(
+                _STORAGE,
+                "        more=(COPYING,),\n",
+                '        Claim(READERS, _throttled, "throttled by a fetch quota", is_own=False),\n',
+            ),
+            Line(
+                "lakehouse/report/csv_files.py",
+                '    File("remote_reads_copying", "broker with upload tasks", '
+                '"remote_reads.copying"),\n',
+                '    File("remote_reads_plugins", "broker with Aiven\'s plugin", '
+                '"remote_reads.plugins"),\n',
+            ),
         ),
     ),
     Addition(
@@ -370,17 +486,17 @@ ADDITIONS: Final = (
         ),
         lines=(
             Line(
-                _REGISTRY,
+                _SOURCES,
                 "from collector.sources.dump import Dump\n",
                 "from collector.settings import RESTART, Section\n",
             ),
             Line(
-                _REGISTRY,
+                _SOURCES,
                 "        dump: JSON file with its MBeans.\n",
                 "        statistics: File with statistics of a client that uses librdkafka.\n",
             ),
             Line(
-                _REGISTRY,
+                _SOURCES,
                 "    dump: Dump | None = None\n",
                 "    statistics: Statistics | None = None\n",
             ),

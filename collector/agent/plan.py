@@ -21,7 +21,7 @@ from collector.model import Read, Source, SystemClock
 from collector.settings import Duration
 from collector.sources.base.hidden_names import HiddenNames, Names
 from collector.sources.base.identity import Expected
-from collector.sources.registry import AUTO
+from collector.sources.source_settings import AUTO
 from collector.sources.transports import Attach, Jmx, Transport
 from collector.spool.source_states import Scope
 from lakehouse.tables import MAX_GAP_INTERVALS

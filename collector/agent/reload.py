@@ -27,7 +27,7 @@ from collector.config.schema import Config
 from collector.errors import JmxlakeError, SettingError
 from collector.settings import Section, marked
 from collector.sources.admin.source import AdminSource
-from collector.sources.registry import AUTO, EVERY, SourceSettings
+from collector.sources.source_settings import AUTO, EVERY, SourceSettings
 from lakehouse.tables import strict_yaml, typed_settings
 from lakehouse.tables.strict_files import UnreadableFileError
 from lakehouse.tables.typed_settings import WrongSettingError

@@ -25,7 +25,7 @@ import msgspec
 from collector.config.schema import Config, UnityCatalog
 from collector.errors import ConfigError, SettingError
 from collector.settings import Quantity, check_url, is_loopback, limited, marked
-from collector.sources.registry import AUTO, EVERY, TRANSPORTS, SourceSettings
+from collector.sources.source_settings import AUTO, EVERY, TRANSPORTS, SourceSettings
 from lakehouse.tables import (
     DEFAULT_WINDOW_SECONDS,
     MAX_GAP_INTERVALS,

@@ -1,6 +1,6 @@
 """Sections of the agent's configuration, with the default of every key, and their JSON Schema.
 
-Sources declare their own sections (collector/sources/registry.py).
+Sources declare their own sections (collector/sources/source_settings.py).
 """
 
 from pathlib import Path
@@ -19,7 +19,7 @@ from collector.settings import (
     within,
 )
 from collector.sources.base.hidden_names import Names
-from collector.sources.registry import TRANSPORTS, SourceSettings
+from collector.sources.source_settings import TRANSPORTS, SourceSettings
 from collector.sources.transports import Admin, MetadataLog, RemoteLog, Transport
 from lakehouse.tables import DEFAULT_WINDOW_SECONDS
 from lakehouse.tables.typed_settings import Schema, schema_document, type_schema

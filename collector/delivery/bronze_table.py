@@ -4,7 +4,7 @@ import os
 import time
 import uuid
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from importlib import metadata
 from tempfile import TemporaryFile
 from typing import Final
@@ -15,7 +15,7 @@ from deltalake import CommitProperties, DeltaTable, write_deltalake
 from deltalake.exceptions import TableNotFoundError
 
 from collector.delivery import arrow, commit_safety
-from collector.delivery.store import bounded, explained, scrubbed, secrets
+from collector.delivery.store import StoredTable
 from collector.errors import LakeError, LakeReplacedError, LakeSchemaError
 from lakehouse import tables
 from lakehouse.tables import delta_log
@@ -70,12 +70,10 @@ class BronzeTable:
     ) -> None:
         self.table, self.created, self._expected = table, False, expected
         self._writer, self._software = uuid.uuid4().hex, metadata.version("jmxlake")
-        self._url = f"{lake}/{table.path}"
-        self._folder = commit_safety.folder_of(self._url)
+        self._stored = StoredTable(f"{lake}/{table.path}", options)
+        self._folder = commit_safety.folder_of(self._stored.url)
         self._synced_version: int | None = None
-        self._options, self._monotonic = options, monotonic
-        self._secrets: list[str] = []
-        self._where = f"lake table {scrubbed(self._url, [])}"
+        self._monotonic = monotonic
         self._delta: DeltaTable | None = None
         self._opened, self._opened_with = 0.0, dict[str, str]()
         self._opened_log: tuple[int, int] | None = None
@@ -98,9 +96,9 @@ class BronzeTable:
             LakeReplacedError: The expected table no longer exists, or was replaced.
             LakeSchemaError: The table has another schema, or a protocol that agents cannot write.
         """
-        with self._explained():
-            delta_log.check(self._url)
-            options, now = self._storage_options(), self._monotonic()
+        with self._stored.explained():
+            delta_log.check(self._stored.url)
+            options, now = self._stored.options(), self._monotonic()
             is_fresh = options == self._opened_with and now - self._opened < _HELD_SECONDS
             is_held = is_fresh and self._log_folder() == self._opened_log
             if self._delta is not None and is_held:
@@ -119,12 +117,12 @@ class BronzeTable:
             LakeError: As ``load``, or the log names files outside the table.
         """
         delta = self.load()
-        with self._explained():
+        with self._stored.explained():
             names = delta.get_add_actions().column("path").to_pylist()
             try:
                 delta_log.check_table(delta.table_uri, names)
             except delta_log.PathError as error:
-                raise LakeSchemaError(f"{self._where}: {error}") from None
+                raise LakeSchemaError(f"{self._stored.where}: {error}") from None
         return delta
 
     def forget(self) -> None:
@@ -137,7 +135,7 @@ class BronzeTable:
         Raises:
             LakeError: The table cannot be read.
         """
-        with self._explained():
+        with self._stored.explained():
             return int(self._loaded().transaction_version(self._application(agent)) or 0)
 
     def has_rows(self, column: str, value: str) -> bool:
@@ -146,7 +144,7 @@ class BronzeTable:
         Raises:
             LakeError: The table cannot be read.
         """
-        with self._explained():
+        with self._stored.explained():
             return bool(self._loaded().partitions(file_pruning_predicate=[(column, "=", value)]))
 
     def append(self, rows: Table, agent: str, number: int) -> None:
@@ -164,7 +162,7 @@ class BronzeTable:
             LakeError: The commit failed, or its result is unknown.
         """
         delta, origin = self._loaded(), {_WRITER: self._writer, tables.COMMIT_AGENT: agent}
-        with self._explained():
+        with self._stored.explained():
             write_deltalake(
                 delta,
                 rows,
@@ -185,7 +183,7 @@ class BronzeTable:
             LakeError: The log cannot be read.
         """
         delta = self._loaded()
-        with self._explained():
+        with self._stored.explained():
             commits = delta.history(delta.version() - version) if delta.version() > version else []
             return any(one.get(_WRITER) == self._writer for one in commits)
 
@@ -197,7 +195,7 @@ class BronzeTable:
         """
         if self._folder is not None:
             until = self.version
-            with self._explained():
+            with self._stored.explained():
                 commit_safety.fsync_commits(self._folder, self._synced_version, until)
             self._synced_version = until
 
@@ -210,17 +208,17 @@ class BronzeTable:
             LakeError: The store accepts several commits of a version, or the check failed.
         """
         if self._folder is not None:
-            with self._explained(), TemporaryFile(dir=self._folder / "_delta_log") as file:
+            with self._stored.explained(), TemporaryFile(dir=self._folder / "_delta_log") as file:
                 file.write(b"1")
                 file.flush()
             return
-        with self._explained():
-            options = self._storage_options()
+        with self._stored.explained():
+            options = self._stored.options()
             lost = commit_safety.lost_commits(lambda: self._open(options), self.table)
         if lost:
             why = "the store accepts two commits of one version and keeps one"
             advice = "use a store with conditional puts (If-None-Match), or rows would be lost"
-            raise LakeError(f"{self._where}: {why}; {advice}")
+            raise LakeError(f"{self._stored.where}: {why}; {advice}")
 
     def _loaded(self) -> DeltaTable:
         return self.load() if self._delta is None else self._delta
@@ -253,17 +251,13 @@ class BronzeTable:
         return self._open(options)
 
     def _open(self, options: dict[str, str]) -> DeltaTable:
-        return DeltaTable(self._url, storage_options=options)
-
-    def _storage_options(self) -> dict[str, str]:
-        options = bounded(self._url, self._options())
-        self._secrets = secrets(options, os.environ)
-        return options
+        return DeltaTable(self._stored.url, storage_options=options)
 
     def _create(self, options: dict[str, str]) -> None:
         table = self.table
         DeltaTable.create(
-            self._url, arrow.schema(table), mode="error", partition_by=list(table.partition_by),
+            self._stored.url, arrow.schema(table), mode="error",
+            partition_by=list(table.partition_by),
             name=f"{table.layer}.{table.name}", description=table.comment,
             configuration=table.properties, storage_options=options,
             # With retries, the slower of two agents would create the table again as version 1 with
@@ -283,22 +277,19 @@ class BronzeTable:
         differing = sorted(name for name in names if found.get(name) != declared.get(name))
         if differing:
             why = f"another version or tool created it with other columns ({', '.join(differing)})"
-            raise LakeSchemaError(f"{self._where}: {why}; set another lake.path")
+            raise LakeSchemaError(f"{self._stored.where}: {why}; set another lake.path")
         features = set(delta.protocol().writer_features or ()) - _WRITABLE
         if features:
             why = "another tool has enabled Delta features that agents cannot write"
             advice = "drop them or set another lake.path"
             listed = ", ".join(sorted(features))
-            raise LakeSchemaError(f"{self._where}: {why} ({listed}); {advice}")
+            raise LakeSchemaError(f"{self._stored.where}: {why} ({listed}); {advice}")
         self._expected = found_id
 
     def _replaced(self, text: str, found: str) -> LakeReplacedError:
         name = self.table.name
         known, now = f"{name} {self._expected}", f"{name} {found}"
-        return LakeReplacedError(f"{self._where}: {text}", known, now)
+        return LakeReplacedError(f"{self._stored.where}: {text}", known, now)
 
     def _application(self, agent: str) -> str:
         return f"{agent}/{self.table.name}"
-
-    def _explained(self) -> AbstractContextManager[None]:
-        return explained(self._where, self._secrets, self._url)

@@ -196,19 +196,42 @@ def _plain(name: str) -> str:
     return next((lower.removeprefix(one) for one in _PREFIXES if lower.startswith(one)), lower)
 
 
-@contextmanager
-def explained(where: str, hidden: Sequence[str], table: str | None = None) -> Iterator[None]:
-    """Raise errors of delta-rs as a LakeError of one line that starts with ``where``."""
-    try:
-        yield
-    except JmxlakeError:
-        raise
-    except delta_log.DamagedLogError as error:
-        raise LakeError(f"{where}: {error}") from None
-    except BaseException as error:
-        if not error_text.is_fault(error):  # delta-rs also raises OSError and plain Exception
+class StoredTable:
+    """A table in the store: its options for delta-rs, and errors that name it.
+
+    Args:
+        url: Path or URL of the table.
+        options: Returns the user's options for each call of ``options``.
+
+    Attributes:
+        url: Path or URL of the table.
+        where: The table, as errors name it.
+    """
+
+    def __init__(self, url: str, options: Callable[[], Mapping[str, str]]) -> None:
+        self.url, self.where = url, f"lake table {scrubbed(url, [])}"
+        self._options, self._secrets = options, list[str]()
+
+    def options(self) -> dict[str, str]:
+        """Return the current options. Errors hide their secret values from now on."""
+        found = bounded(self.url, self._options())
+        self._secrets = secrets(found, os.environ)
+        return found
+
+    @contextmanager
+    def explained(self) -> Iterator[None]:
+        """Raise errors of delta-rs as a LakeError of one line that names the table."""
+        try:
+            yield
+        except JmxlakeError:
             raise
-        raise LakeError(f"{where}: {explain(error, hidden, table)}") from None
+        except delta_log.DamagedLogError as error:
+            raise LakeError(f"{self.where}: {error}") from None
+        except BaseException as error:
+            if not error_text.is_fault(error):  # delta-rs also raises OSError and plain Exception
+                raise
+            why = explain(error, self._secrets, self.url)
+            raise LakeError(f"{self.where}: {why}") from None
 
 
 def explain(error: BaseException, hidden: Sequence[str], table: str | None = None) -> str:

@@ -4,16 +4,14 @@ It reads the table only if its version has changed. If a read fails, the last kn
 force; the spool keeps them for the next start of the agent.
 """
 
-import os
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
 from typing import Final
 
 import msgspec
 from deltalake import DeltaTable, QueryBuilder
 from deltalake.exceptions import TableNotFoundError
 
-from collector.delivery.store import bounded, explained, scrubbed, secrets
+from collector.delivery.store import StoredTable
 from collector.errors import JmxlakeError, LakeError, LakeSchemaError
 from collector.sources.admin.watched_groups import MOST_ROWS, Owners, Row, WatchedGroups, owners_of
 from collector.spool.spool import Spool
@@ -46,11 +44,9 @@ class WatchedGroupsTable:
         watched: WatchedGroups,
         spool: Spool,
     ) -> None:
-        self._url = f"{lake.rstrip('/')}/{WATCHED_GROUPS.path}"
-        self._options, self._watched, self._spool = options, watched, spool
-        self._key = f"table {self._url}"  # as other known tables of the lake
-        self._where = f"lake table {scrubbed(self._url, [])}"
-        self._secrets: list[str] = []
+        self._stored = StoredTable(f"{lake.rstrip('/')}/{WATCHED_GROUPS.path}", options)
+        self._watched, self._spool = watched, spool
+        self._key = f"table {self._stored.url}"  # as other known tables of the lake
         self._version: tuple[str, int] | None = None
         watched.owners = _decoded(spool.recall(self._key))
 
@@ -77,12 +73,11 @@ class WatchedGroupsTable:
 
     def _read(self) -> Owners | None:
         """Return the rules of the table. None: it has not changed."""
-        with self._explained():
-            delta_log.check(self._url)
-            options = bounded(self._url, self._options())
-            self._secrets = secrets(options, os.environ)
+        with self._stored.explained():
+            delta_log.check(self._stored.url)
+            options = self._stored.options()
             try:
-                delta = DeltaTable(self._url, storage_options=options)
+                delta = DeltaTable(self._stored.url, storage_options=options)
             except TableNotFoundError:
                 return self._without_table()
             version = str(delta.metadata().id), int(delta.version())
@@ -95,7 +90,7 @@ class WatchedGroupsTable:
     def _without_table(self) -> Owners:
         if self._watched.owners.rules:
             why = "the table is missing but had rows; check that its disk is mounted"
-            raise LakeError(f"{self._where}: {why}, or create the table again without rows")
+            raise LakeError(f"{self._stored.where}: {why}, or create the table again without rows")
         return Owners()
 
     def _rows(self, delta: DeltaTable) -> list[Row]:
@@ -105,7 +100,7 @@ class WatchedGroupsTable:
             columns = (column.to_pylist() for column in batch.columns)
             rows += (Row(*row) for row in zip(*columns, strict=True))
         if len(rows) > MOST_ROWS:
-            raise LakeError(f"{self._where}: more than {MOST_ROWS:,} rows; delete old rows")
+            raise LakeError(f"{self._stored.where}: more than {MOST_ROWS:,} rows; delete old rows")
         return rows
 
     def _check(self, delta: DeltaTable) -> None:
@@ -114,24 +109,21 @@ class WatchedGroupsTable:
         features = set(protocol.reader_features or ()) - _HARMLESS
         if protocol.min_reader_version == 2 or features:
             named = ", ".join(sorted(features)) or "column mapping"
-            raise LakeSchemaError(f"{self._where}: agents do not support {named}; {_CREATE}")
+            raise LakeSchemaError(f"{self._stored.where}: agents do not support {named}; {_CREATE}")
         actions = delta.get_add_actions()
         try:
             delta_log.check_table(delta.table_uri, actions.column("path").to_pylist())
         except delta_log.PathError as error:
-            raise LakeSchemaError(f"{self._where}: {error}") from None
+            raise LakeSchemaError(f"{self._stored.where}: {error}") from None
         sizes = actions.column("size_bytes").to_pylist()
         if any(size < 0 for size in sizes) or sum(sizes) > _MOST_BYTES:
             why = f"the files exceed {_MOST_BYTES >> 20} MiB"
-            raise LakeError(f"{self._where}: {why}; delete old rows")
+            raise LakeError(f"{self._stored.where}: {why}; delete old rows")
         types = {field.name: delta_type(field.type) for field in delta.schema().fields}
         missing = [name for name in _READ if name not in types]
         wrong = [f"no column {name}" for name in missing] or WATCHED_GROUPS.wrong_types(types)
         if wrong:
-            raise LakeSchemaError(f"{self._where}: {', '.join(wrong)}; {_CREATE}")
-
-    def _explained(self) -> AbstractContextManager[None]:
-        return explained(self._where, self._secrets, self._url)
+            raise LakeSchemaError(f"{self._stored.where}: {', '.join(wrong)}; {_CREATE}")
 
 
 def _decoded(known: str | None) -> Owners:

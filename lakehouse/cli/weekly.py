@@ -26,18 +26,7 @@ from lakehouse.errors import ConfigFileError, LakehouseError, SendError
 from lakehouse.report.facts import report_json
 from lakehouse.report.facts.by_owner import of_team
 from lakehouse.report.page import page
-from lakehouse.report.send import messages
-from lakehouse.report.send.delivery import (
-    Line,
-    Mail,
-    Settings,
-    Webhook,
-    deliver,
-    link_of,
-    load,
-    post,
-    sections,
-)
+from lakehouse.report.send import delivery, messages
 from lakehouse.report.send.messages import File, file_name, letter
 from lakehouse.report.summary.summarize import Summary, summarize
 from lakehouse.rollup.dimensions import update_owners
@@ -79,7 +68,7 @@ def send(
     REPORT.json is the output of jmxlake report --json. It exits with 1 if a channel failed; it
     still tries the other channel.
     """
-    loaded = with_link(load(settings_file), link)
+    loaded = with_link(delivery.load(settings_file), link)
     facts = report_json.load(facts_file)
     facts = facts if team is None else of_team(facts, team)
     if to and loaded.mail is not None:
@@ -88,18 +77,19 @@ def send(
         raise SendError(f"{settings_file}: settings for {only} are missing. Add them")
 
 
-def with_link(settings: Settings, link: str | None) -> Settings:
+def with_link(settings: delivery.Settings, link: str | None) -> delivery.Settings:
     """Return the settings with another link. None: keep their link.
 
     Raises:
         SendError: The link is not an https URL.
     """
-    return settings if link is None else replace(settings, link=link_of(link))
+    return settings if link is None else replace(settings, link=delivery.link_of(link))
 
 
 def send_report(
-    facts: dict[str, Any], settings: Settings, only: str | None = None, *, dry_run: bool = False
-) -> bool:
+    facts: dict[str, Any], settings: delivery.Settings, only: str | None = None,
+    *, dry_run: bool = False,
+) -> bool:  # fmt: skip
     """Send a report by mail and webhook; return True if the settings have one of them.
 
     Raises:
@@ -122,7 +112,7 @@ def send_report(
 
 
 def _mail(
-    facts: dict[str, Any], summary: Summary, mail: Mail, link: str | None, *, dry_run: bool
+    facts: dict[str, Any], summary: Summary, mail: delivery.Mail, link: str | None, *, dry_run: bool
 ) -> None:
     version = str(facts.get("jmxlake") or "")
     now = dt.datetime.now(dt.UTC)
@@ -132,14 +122,14 @@ def _mail(
         log(f"would send {how}")
         click.echo(message.content)
         return
-    refused = deliver(message, mail)
+    refused = delivery.deliver(message, mail)
     if refused:
         # Not an error, because another call would send it to the other recipients twice.
         log(f"mail: {mail.host}:{mail.port} accepted it, but refused {refused}")
     click.echo(f"sent {how}")
 
 
-def _files(facts: dict[str, Any], mail: Mail) -> list[File]:
+def _files(facts: dict[str, Any], mail: delivery.Mail) -> list[File]:
     # A missing browser must fail before the HTML report is rendered.
     browser = page.browser() if "pdf" in mail.attach else ""
     html = page.render(facts) if {"html", "pdf"} & set(mail.attach) else ""
@@ -151,13 +141,13 @@ def _files(facts: dict[str, Any], mail: Mail) -> list[File]:
     return [File(file_name(facts, kind), *contents[kind]()) for kind in mail.attach]
 
 
-def _post(summary: Summary, webhook: Webhook, link: str | None, *, dry_run: bool) -> None:
+def _post(summary: Summary, webhook: delivery.Webhook, link: str | None, *, dry_run: bool) -> None:
     message, place = _MESSAGES[webhook.format](summary, link), webhook.url.place
     if dry_run:
         log(f"would post to the address in {place}")
         click.echo(json.dumps(message, indent=1, ensure_ascii=False))
         return
-    post(message, webhook)
+    delivery.post(message, webhook)
     click.echo(f"posted to the address in {place}")
 
 
@@ -225,7 +215,7 @@ def _load(context: click.Context, _: click.Parameter, file: Path | None) -> None
     except WrongSettingError as error:
         raise ConfigFileError(f"{file}: {error}. See jmxlake weekly --print-config") from None
     sent = given.pop(SEND, None)
-    if isinstance(sent, Settings):
+    if isinstance(sent, delivery.Settings):
         context.meta[_META] = sent
     elif sent is not None:
         given[SEND] = sent
@@ -255,9 +245,9 @@ PRINT_CONFIG: Final = click.option(
 )  # fmt: skip
 
 
-def settings_in(context: click.Context) -> Settings | None:
+def settings_in(context: click.Context) -> delivery.Settings | None:
     """Return the ``send`` settings in the file of ``--config``; None if they are missing."""
-    found: Settings | None = context.meta.get(_META)
+    found: delivery.Settings | None = context.meta.get(_META)
     return found
 
 
@@ -303,7 +293,7 @@ def _typed(document: Any, options: Mapping[str, click.Parameter]) -> dict[str, A
     given = {key: value for key, value in document.items() if value is not None}
     if isinstance(given.get(SEND), dict):
         try:
-            given[SEND] = sections(given[SEND])
+            given[SEND] = delivery.sections(given[SEND])
         except WrongSettingError as error:
             raise WrongSettingError(f"{SEND}.{error.key}".rstrip("."), error.problem) from None
     found = convert(given, _struct(options))
@@ -339,9 +329,9 @@ def file_type() -> type[msgspec.Struct]:
 
 def _type(key: str, option: click.Parameter) -> Any:
     """Return the type of an option, with its meaning."""
-    kind: Any = _SHARE if key == "min_coverage" else Line
+    kind: Any = _SHARE if key == "min_coverage" else delivery.Line
     if key == SEND:
-        kind = Settings | Line
+        kind = delivery.Settings | delivery.Line
     elif isinstance(option.type, click.Choice):
         kind = Literal[tuple(option.type.choices)]
     return Annotated[kind | None, Meta(description=_help(option))]
@@ -377,9 +367,8 @@ def weekly(
 
     It exits with 1 if it failed, and with 3 if another rollup of LAKE is running.
     """
-    loaded = (
-        settings_in(click.get_current_context()) if settings_file is None else load(settings_file)
-    )
+    loaded = delivery.load(settings_file) if settings_file else None
+    loaded = loaded or settings_in(click.get_current_context())
     outputs, asked = ReportOutputs(given), StatementOptions(lake, given)
     if every_cluster is not None and any((*outputs.places, asked.cluster)):
         raise click.UsageError("--every-cluster cannot be combined with other outputs or --cluster")

@@ -11,15 +11,9 @@ import datetime as dt
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from lakehouse import tables
+from lakehouse import errors, tables
 from lakehouse.core import display
 from lakehouse.core.periods import DAY_US, instant, micros
-from lakehouse.errors import (
-    MissingFilesError,
-    OlderGoldError,
-    TableNotFoundError,
-    TableSchemaError,
-)
 from lakehouse.tables import Column, Table, delta_log
 
 if TYPE_CHECKING:
@@ -123,7 +117,7 @@ def check_types(table: Table, types: Mapping[str, str], place: str) -> None:
         TableSchemaError: The type of a column differs from its declaration.
     """
     if wrong := table.wrong_types(types):
-        raise TableSchemaError(
+        raise errors.TableSchemaError(
             f"{place}: {display.line('; '.join(wrong))}. Another version of jmxlake created the "
             "table, or it is not a table of jmxlake"
         )
@@ -136,9 +130,9 @@ def declared(table: Table, types: Mapping[str, str], place: str) -> tuple[Column
     return table.declared(types)
 
 
-def older_gold(place: str) -> OlderGoldError:
+def older_gold(place: str) -> errors.OlderGoldError:
     """Return the error for gold that an older version wrote."""
-    return OlderGoldError(
+    return errors.OlderGoldError(
         f"{place}: an older jmxlake wrote this gold, with other column names. Run jmxlake upgrade "
         "LAKE first (docs/rollup.md)"
     )
@@ -306,12 +300,12 @@ def todo(table: Table, files: Sequence[FaultyFile]) -> str:
     return f"run jmxlake rollup LAKE {since}, which recomputes the hours in bronze"
 
 
-def files_missing(table: Table, url: str, files: Sequence[FaultyFile]) -> MissingFilesError:
+def files_missing(table: Table, url: str, files: Sequence[FaultyFile]) -> errors.MissingFilesError:
     """Return the error for missing files."""
-    return MissingFilesError(f"{url}: {what(files)}; {todo(table, files)}", table.layer)
+    return errors.MissingFilesError(f"{url}: {what(files)}; {todo(table, files)}", table.layer)
 
 
-def no_table(table: Table, place: str) -> TableNotFoundError:
+def no_table(table: Table, place: str) -> errors.TableNotFoundError:
     """Return the error for a table that does not exist, with advice."""
     if table.layer == "gold":
         todo = "Run jmxlake rollup first"
@@ -322,7 +316,7 @@ def no_table(table: Table, place: str) -> TableNotFoundError:
         )
     else:
         todo = "Agents create it at their first delivery"
-    return TableNotFoundError(f"{place}: no such table. {todo}")
+    return errors.TableNotFoundError(f"{place}: no such table. {todo}")
 
 
 def may_be_why(error: Exception) -> bool:

@@ -136,7 +136,7 @@ def documents(text: str, file: str) -> list[tuple[Node, Findings]]:
         MalformedError: The text is not YAML within the limits of ``strict_yaml``.
     """
     try:
-        roots = strict_yaml.compose(text, file, "last")
+        roots = strict_yaml.compose(text, file)
     except UnreadableFileError as error:
         raise MalformedError(file, error.problem, error.line, error.column) from None
     objects = []

@@ -22,14 +22,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakehouse.kernel.run_in_duckdb import (
-    MOST_OF_A_PIECE,
-    Hours,
-    KernelError,
-    merge,
-    part,
-    units_table,
-)
+from lakehouse.kernel import run_in_duckdb
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -145,7 +138,7 @@ def part_mapper(
             one = parts[number]
             try:
                 made = computed(program, one, packets)
-            except KernelError as error:
+            except run_in_duckdb.KernelError as error:
                 raise _in_marks(error) from error
             cost = pa.Table.from_pylist([made.cost._asdict()])
             for name, rows in (*made.final.items(), (COST, cost)):
@@ -173,8 +166,8 @@ def merge_mapper(
                 continue
             parts = ({name: rows_of(rows)} for _, name, rows in packets)
             try:
-                made = merge(program, units_table(units[place]), parts)
-            except KernelError as error:
+                made = run_in_duckdb.merge(program, run_in_duckdb.units_table(units[place]), parts)
+            except run_in_duckdb.KernelError as error:
                 raise _in_marks(error) from error
             for name, rows in made.items():
                 yield from _made(-1 - place, name, rows)
@@ -194,13 +187,13 @@ def computed(program: Program, one: Part, packets: Iterable[Packet]) -> Computed
     empty = {name: shape.empty_table() for name, shape in program.inputs.items()}
     runs = found.get(RUNS, empty["runs"])
     sets, scrapes = found.get(SETS, empty["sets"]), found.get(SCRAPES, empty["scrapes"])
-    hours = Hours(units_table(one.units), scrapes, sets)
+    hours = run_in_duckdb.Hours(run_in_duckdb.units_table(one.units), scrapes, sets)
     described = found.get(DESCRIBED, empty["runs"]) if one.places else None
-    pieces = -(-runs.num_rows // MOST_OF_A_PIECE) or 1
+    pieces = -(-runs.num_rows // run_in_duckdb.MOST_OF_A_PIECE) or 1
     # Spark names the folder of an executor, but not in local mode.
     folder = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0] or None
     with tempfile.TemporaryDirectory(prefix="jmxlake-", dir=folder) as spill:
-        made = part(program, hours, runs, described, pieces, spill, first=one.first)
+        made = run_in_duckdb.part(program, hours, runs, described, pieces, spill, first=one.first)
     placed = [
         (place, name, some)
         for name, rows in made.adding.items()
@@ -222,7 +215,7 @@ def rows_of(packet: pa.Buffer) -> pa.Table:
     return pa.ipc.open_stream(packet).read_all()
 
 
-def _in_marks(error: KernelError) -> RuntimeError:
+def _in_marks(error: run_in_duckdb.KernelError) -> RuntimeError:
     return RuntimeError(f"{BEFORE_ERROR}{error}{AFTER_ERROR}")
 
 

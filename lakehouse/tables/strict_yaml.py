@@ -16,7 +16,6 @@ import yaml
 from lakehouse.tables.strict_files import (
     DEEPEST,
     GREATEST,
-    SETTINGS_BYTES,
     UnreadableFileError,
     read_text,
     shown_key,
@@ -34,18 +33,13 @@ _TAGS: Final = {f"{_TAG}{kind}" for kind in ("str", "int", "float", "bool", "nul
 _QUOTED: Final = re.compile(r"""'[^']*'|"[^"]*\"""")
 
 
-def load_file(path: Path, duplicates: Duplicates = "refuse", most: int = SETTINGS_BYTES) -> Any:
-    """Return the content of a file with one YAML or JSON document.
-
-    Args:
-        path: The file.
-        duplicates: Treatment of duplicate keys.
-        most: Maximum size, bytes.
+def load_file(path: Path) -> Any:
+    """Return the content of a file with one YAML or JSON document without duplicate keys.
 
     Raises:
         UnreadableFileError: It cannot be read, or is not YAML within the limits.
     """
-    return load(read_text(path, most), str(path), duplicates)
+    return load(read_text(path), str(path))
 
 
 def load(text: str, where: str = "", duplicates: Duplicates = "refuse") -> Any:
@@ -66,33 +60,33 @@ def load(text: str, where: str = "", duplicates: Duplicates = "refuse") -> Any:
     return next(loader.contents(roots), None)
 
 
-def load_all(text: str, where: str = "", duplicates: Duplicates = "refuse") -> list[Any]:
-    """Return the content of each document of a YAML text.
+def load_all(text: str, where: str = "") -> list[Any]:
+    """Return the content of each document of a YAML text; of duplicate keys the last counts.
 
     Args:
         text: The YAML.
         where: Its name in errors.
-        duplicates: Treatment of duplicate keys.
 
     Raises:
         UnreadableFileError: It is not YAML within the limits.
     """
-    loader = _Loader(text, where, duplicates)
+    loader = _Loader(text, where, "last")
     return list(loader.contents(loader.roots()))
 
 
-def compose(text: str, where: str = "", duplicates: Duplicates = "refuse") -> list[yaml.Node]:
+def compose(text: str, where: str = "") -> list[yaml.Node]:
     """Return the root of each document, with positions and without values.
+
+    The nodes have all duplicate keys.
 
     Args:
         text: The YAML.
         where: Its name in errors.
-        duplicates: Treatment of duplicate keys; ``last`` keeps all of them in the nodes.
 
     Raises:
         UnreadableFileError: It is not YAML within the limits.
     """
-    return _Loader(text, where, duplicates).roots()
+    return _Loader(text, where, "last").roots()
 
 
 class _Loader(yaml.SafeLoader):

@@ -20,7 +20,7 @@ from collector.delivery.store import from_file
 from collector.errors import ConfigError, SettingError
 from collector.settings import Duration, Section
 from collector.sources.java import jvm
-from collector.sources.registry import TRANSPORTS
+from collector.sources.source_settings import TRANSPORTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from collector.cli.main import main as agent
 from collector.config import loader
 from collector.errors import ConfigError
-from collector.sources.registry import TRANSPORTS
+from collector.sources.source_settings import TRANSPORTS
 from docs.tools import schemas
 from lakehouse.cli.main import main
 from lakehouse.cli.weekly import weekly

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import pytest
 
 from collector import catalogue
 from lakehouse.report.facts.report_record import QUESTIONS, shown
+from lakehouse.report.summary.objective_rows import section_of
+from lakehouse.report.tables.section import sections
+
+if TYPE_CHECKING:
+    from lakehouse.report.facts.fields import Question
 
 FACTS: Final = Path(__file__).parents[2] / "lakehouse" / "report" / "facts"
 NOT_SHOWN: Final = {
@@ -56,3 +61,27 @@ def test_listed_metric_is_named_by_the_facts(metric: str):
     code = (*FACTS.rglob("*.py"), FACTS.parents[1] / "core" / "metrics.py")
     named = sum(file.read_text("utf-8").count(f'"{metric}"') for file in code)
     assert named > 1, "the question names it, and a function must"
+
+
+@pytest.mark.parametrize("question", [one for one in QUESTIONS if one.metrics])
+def test_figures_of_a_question_are_in_a_section(question: Question):
+    assert question.section in {one.anchor for one in sections()}
+
+
+@pytest.mark.parametrize(
+    ("section", "metrics"),
+    [
+        ("availability", ["kafka.partition.unavailable"]),
+        ("replication", ["kafka.partition.unclean_leader"]),
+        ("throttling", ["kafka.client.fetch.throttle_time"]),
+        ("tiered", ["kafka.partition.upload_lag.records"]),
+        ("loss", ["kafka.group.non_consumed"]),
+        ("lag", ["kafka.group.time_lag"]),
+        ("requests", ["kafka.broker.fetch.answers_good", "kafka.broker.fetch.answers"]),
+        ("coverage", ["jmxlake.coverage"]),
+        ("own-metrics", ["kafka.broker.request_handler.idle"]),
+        ("own-metrics", ["acme.queue_size"]),
+    ],
+)
+def test_objective_links_to_the_section_with_its_figures(section: str, metrics: list[str]):
+    assert section_of(metrics) == section

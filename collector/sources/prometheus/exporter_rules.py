@@ -232,7 +232,7 @@ def read(path: Path | None) -> Rules:
 
 def configurations(text: str, where: str = "") -> Iterator[Mapping[str, Any]]:
     """Yield the configurations in a file, which can also have other objects of Kubernetes."""
-    for found in strict_yaml.load_all(text, where, "last"):  # as in the exporter
+    for found in strict_yaml.load_all(text, where):  # as in the exporter
         if found and found.get("kind") == "ConfigMap":
             texts = map(str, found.get("data", {}).values())
             yield from (strict_yaml.load(one, where, "last") for one in texts if "rules:" in one)

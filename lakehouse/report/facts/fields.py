@@ -366,6 +366,7 @@ class Question(NamedTuple):
         open: Figures that leave it partly known while they are null.
         family: The family to enable; empty: the first that reads the metric.
         shows: Metrics with figures in the section: its records, and patterns of others.
+        section: Anchor of the section that states it; empty: none.
     """
 
     name: str
@@ -385,6 +386,14 @@ class Question(NamedTuple):
     open: tuple[Rows, ...] = ()
     family: str = ""
     shows: tuple[type | str, ...] = ()
+    section: str = ""
+
+    @property
+    def metrics(self) -> frozenset[str]:
+        """Metrics with figures in its section, as patterns."""
+        records = (one for one in self.shows if not isinstance(one, str))
+        texts = (one for one in self.shows if isinstance(one, str))
+        return frozenset((*texts, *(metric for one in records for metric in metrics_of(one))))
 
     def check(self) -> None:
         """Check that the keys it names are keys of the records.

@@ -367,9 +367,4 @@ def with_answers(facts: Mapping[str, Any]) -> dict[str, Any]:
 
 def shown() -> frozenset[str]:
     """Return the metrics that sections have figures of, as patterns."""
-    return frozenset(
-        pattern
-        for question in QUESTIONS
-        for shows in question.shows
-        for pattern in ([shows] if isinstance(shows, str) else fields.metrics_of(shows))
-    )
+    return frozenset(pattern for question in QUESTIONS for pattern in question.metrics)

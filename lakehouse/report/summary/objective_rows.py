@@ -1,14 +1,16 @@
 """The table of objectives: one row and one status each, worst first."""
 
-import re
+import fnmatch
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple, cast
 
 from lakehouse.core import display
+from lakehouse.core.metrics import COVERAGE
 from lakehouse.core.periods import DAY_US, Span
 from lakehouse.report import figures
 from lakehouse.report.facts.fields import Bounds, bounds_in
 from lakehouse.report.facts.objectives.statement_rows import STATUSES, Status
+from lakehouse.report.facts.report_record import QUESTIONS
 from lakehouse.report.figures import Facts, Name, Row
 from lakehouse.report.owners import shown
 from lakehouse.report.summary import texts
@@ -66,19 +68,6 @@ class Objective(NamedTuple):
     note: str
     subject: Text = ()
     unobserved_us: int | None = None
-
-
-_SECTIONS: Final = (
-    (r"kafka\.partition\.(unavailable|(under|at)_min_isr|leaderless)", "availability"),
-    (r"kafka\.partition\.|kafka\.broker\.offline_log_directories", "replication"),
-    (r"kafka\.client\.", "throttling"),
-    (r"kafka\.group\.non_consumed", "loss"),
-    (r"kafka\.group\.", "lag"),
-    (r"kafka\.topic\.remote_", "tiered"),
-    (r"kafka\.broker\.", "requests"),
-    (r"jmxlake\.coverage", "coverage"),
-)
-"""The details that have the figures of a metric, by the start of its name."""
 
 
 class _Judged(NamedTuple):
@@ -268,11 +257,19 @@ def _owner(row: Row, worst: Row | None) -> Name | None:
 
 
 def section_of(metrics: Sequence[str]) -> str:
-    """Return the anchor of the details of metrics."""
-    for pattern, anchor in _SECTIONS:
-        if any(re.match(pattern, metric) for metric in metrics):
-            return anchor
-    return "own-metrics"
+    """Return the anchor of the details of an objective: of the first question with its figures."""
+    if COVERAGE in metrics:
+        return "coverage"
+    names = [*metrics, *(f"{one}.low" for one in metrics)]  # objectives omit .low and .high
+    return next(
+        (
+            one.section
+            for one in QUESTIONS
+            for pattern in (*one.judged, *one.metrics)
+            if fnmatch.filter(names, pattern)
+        ),
+        "own-metrics",
+    )
 
 
 def _note(name: str, worst: Row, facts: Facts) -> str:

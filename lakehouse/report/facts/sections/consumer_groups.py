@@ -302,6 +302,7 @@ _NO_GROUP: Final = "no consumer group was observed"
 
 LAG_QUESTION: Final = Question(
     name="lag",
+    section="lag",
     read="kafka.group.lag",
     gold=("consumer_lag",),
     noun="group",
@@ -315,6 +316,7 @@ LAG_QUESTION: Final = Question(
 
 LOST_QUESTION: Final = Question(
     name="lost",
+    section="loss",
     read="kafka.group.non_consumed.low",
     gold=("lost_offsets",),
     judged=("kafka.group.non_consumed",),

@@ -265,6 +265,7 @@ def _is_any(figure: Bounds) -> bool:
 
 ANSWERS_QUESTION: Final = Question(
     name="availability",
+    section="requests",
     read="kafka.broker.produce.answers",
     gold=("labelled", "incidents"),
     fact="service.requests",
@@ -279,6 +280,7 @@ ANSWERS_QUESTION: Final = Question(
 
 LATENCY_QUESTION: Final = Question(
     name="latency",
+    section="requests",
     read="kafka.broker.produce.time.p99",
     gold=("sources", "sli"),
     fact="service.latency",
@@ -290,6 +292,7 @@ LATENCY_QUESTION: Final = Question(
 
 TRAFFIC_QUESTION: Final = Question(
     name="traffic",
+    section="requests",
     read="kafka.topic.bytes_in",
     gold=("topics",),
     fact="service.topics",

@@ -254,6 +254,7 @@ def _step_seconds(gold: Gold) -> int:
 
 CAPACITY_QUESTION: Final = Question(
     name="capacity",
+    section="disk",
     read="kafka.log.size",
     gold=("topics",),
     fact="capacity.topics",
@@ -505,6 +506,7 @@ _LISTS: Final = Rows(
 
 HYGIENE_QUESTION: Final = Question(
     name="hygiene",
+    section="risks",
     read="any",
     gold=("clients", "groups", "subjects"),
     bad=(_LISTS,),

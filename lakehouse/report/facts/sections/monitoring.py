@@ -199,6 +199,7 @@ def rejected(gold: Gold) -> int:
 
 QUESTION: Final = Question(
     name="events",
+    section="coverage",
     read="any",
     gold=("readings",),
     # They determine the expected time.

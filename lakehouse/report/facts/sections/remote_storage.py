@@ -424,6 +424,7 @@ def _divided(figure: float | None, by: float | None) -> float | None:
 
 QUESTION: Final = Question(
     name="remote-reads",
+    section="tiered",
     read="kafka.topic.remote_fetch.bytes",
     gold=("topics",),
     noun="tiered topic",

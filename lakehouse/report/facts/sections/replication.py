@@ -381,6 +381,7 @@ def _wholly_seen(gold: Gold, objectives: Collection[str]) -> dict[str, dict[int,
 
 MIN_ISR_QUESTION: Final = Question(
     name="min-isr",
+    section="availability",
     read=UNDER_MIN_ISR,
     family="min_isr",
     gold=("topics", "partitions", "incidents"),
@@ -481,6 +482,7 @@ def _happened(topic: ReplicatedTopic) -> bool:
 
 REPLICATION_QUESTION: Final = Question(
     name="replication",
+    section="replication",
     read="kafka.partition.under_replicated",
     family="replication",
     gold=("topics",),

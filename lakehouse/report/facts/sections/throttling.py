@@ -318,6 +318,7 @@ def quota_in_force(
 
 QUESTION: Final = Question(
     name="throttling",
+    section="throttling",
     read="kafka.client.produce.throttle_time",
     gold=("clients",),
     judged=tuple(THROTTLES.values()),

@@ -362,6 +362,7 @@ def last_lags(gold: Gold) -> dict[tuple[str, str], float | None]:
 
 QUESTION: Final = Question(
     name="tier-lag",
+    section="tiered",
     read=COPY_LAG,
     gold=("topics", "lags"),
     judged=(COPY_LAG, "kafka.topic.remote_delete_lag.segments"),

@@ -1,4 +1,4 @@
-"""Each transport of the registry declares families of the catalogue and a source that exists."""
+"""Each transport declares families of the catalogue and a source that exists."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from collector import catalogue
-from collector.sources.registry import TRANSPORTS
+from collector.sources.source_settings import TRANSPORTS
 from collector.sources.transports import Admin, MetadataLog, RemoteLog
 
 if TYPE_CHECKING:

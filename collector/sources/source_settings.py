@@ -1,4 +1,4 @@
-"""The registry of transports: each way to read a source is a key of ``SourceSettings``.
+"""Configuration section of a source: each way to read it is a key of ``SourceSettings``.
 
 Additional transports, such as the Admin API, are keys of ``Config``.
 """
