@@ -15,7 +15,8 @@ if [ -d /run/systemd/system ]; then
     systemctl daemon-reload
     # Only running units: a first installation has no configuration yet. If a unit does not start
     # again, its configuration is the cause, not the package.
-    for unit in jmxlake-agent.service jmxlake-maintain.service jmxlake-rollup.service; do
+    for unit in jmxlake-agent.service 'jmxlake-agent@*.service' jmxlake-maintain.service \
+        jmxlake-rollup.service; do
         systemctl try-restart "$unit" || echo "jmxlake: see systemctl status $unit" >&2
     done
 fi

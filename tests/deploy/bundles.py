@@ -39,8 +39,8 @@ def built(home: Path = Path(sys.base_prefix)) -> Bundle:
     machine = interpreter.find(home).machine
     folder = cache_folder() / "deploy" / f"bundle-{machine}-{_content()}"
     if not list(folder.glob("*.rpm")):
-        for old in folder.parent.glob(f"bundle-{machine}-*/*"):
-            old.unlink()  # hundreds of megabytes each
+        for old in folder.parent.glob(f"bundle-{machine}-*"):
+            shutil.rmtree(old)  # hundreds of megabytes each, and what a stopped build left
         subprocess.run(
             [sys.executable, "-m", "deploy.bundle", "--python", str(home), "--out", str(folder)],
             cwd=ROOT, check=True, env={**os.environ, "PYTHONPATH": str(ROOT)},

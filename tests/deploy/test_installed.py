@@ -7,6 +7,7 @@ import tarfile
 from typing import TYPE_CHECKING
 
 import pytest
+import yaml
 
 from deploy.bundle import packages, tree
 from tests.deploy.host import (
@@ -16,6 +17,7 @@ from tests.deploy.host import (
     REMOVE,
     SECONDS,
     by_port,
+    configuration,
     configure,
     start_agent,
     start_jvm,
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from tests.deploy.bundles import Bundle
     from tests.deploy.machine import Machine
 
+SECOND = f"{AGENT}@second"
 DROP_INS = f"/etc/systemd/system/{AGENT}.service.d"
 
 
@@ -157,6 +160,17 @@ def older(bundle: Bundle, folder: Path) -> dict[str, Path]:
     return {one.suffix[1:]: one for one in made}
 
 
+def start_second(machine: Machine) -> None:
+    """Start a second agent on the host, as docs/install.md describes."""
+    template = machine.run("jmxlake-agent", "systemd-unit", "--template")
+    machine.write(f"/etc/systemd/system/{AGENT}@.service", template)
+    settings = configuration(by_port()) | {"health": {"port": 9465}}
+    del settings["spool"]  # the unit sets it
+    machine.write("/etc/jmxlake/second.yaml", yaml.safe_dump(settings))
+    machine.run("systemctl", "daemon-reload")
+    machine.run("systemctl", "start", SECOND)
+
+
 def test_upgrade_way_back_removal_and_what_each_leaves(
     machine: Machine, bundle: Bundle, tmp_path: Path
 ) -> None:
@@ -168,17 +182,21 @@ def test_upgrade_way_back_removal_and_what_each_leaves(
         machine.run(*INSTALL[kind], old)
         configure(machine, by_port())
         start_agent(machine)
+        start_second(machine)
         spool = machine.run("stat", "--format=%i", "/var/lib/jmxlake/spool.db")
         for other in (new, old):  # an upgrade, and the way back
-            before = machine.shows(AGENT, "MainPID")
+            before = {unit: machine.shows(unit, "MainPID") for unit in (AGENT, SECOND)}
             machine.run(*INSTALL[kind], other)
-            assert machine.shows(AGENT, "MainPID") not in {before, "0"}
+            for unit, process in before.items():
+                assert machine.shows(unit, "MainPID") not in {process, "0"}
             wait_ready(machine)
             assert machine.run("stat", "--format=%i", "/var/lib/jmxlake/spool.db") == spool
-        machine.run("systemctl", "enable", AGENT, "jmxlake-weekly.timer")
+        machine.run("systemctl", "enable", AGENT, SECOND, "jmxlake-weekly.timer")
         told = machine.run(*REMOVE[kind], "jmxlake")
-        assert machine.shows(AGENT, "ActiveState") == "inactive"
+        for unit in (AGENT, SECOND):
+            assert machine.shows(unit, "ActiveState") == "inactive"
         for gone in ("/opt/jmxlake", "/usr/bin/jmxlake-agent",
+                     f"/etc/systemd/system/multi-user.target.wants/{SECOND}.service",
                      "/usr/lib/systemd/system/jmxlake-weekly.timer",
                      "/etc/systemd/system/timers.target.wants/jmxlake-weekly.timer"):  # fmt: skip
             machine.run("test", "!", "-e", gone)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import tarfile
 import tomllib
@@ -91,6 +92,18 @@ def test_it_says_what_it_is(metadata: Message) -> None:
     }  # fmt: skip
     bare = [one for one in metadata.get_all("Requires-Dist") or () if "extra ==" not in one]
     assert bare == ["click>=8.1"]
+
+
+def test_links_of_the_readme_work_outside_the_repository(metadata: Message) -> None:
+    shown = str(metadata.get_payload())
+    links = re.findall(r'\]\(([^)\s]+)|\b(?:src|srcset|href)="([^"]+)', shown)
+    targets = ["".join(one) for one in links]
+    assert metadata["Description-Content-Type"] == "text/markdown"
+    assert [one for one in targets if not one.startswith(("https://", "#"))] == []
+    for kind in (f"jmxlake/blob/v{VERSION}/", f"jmxlake/v{VERSION}/"):
+        ours = [one.partition(kind)[2].partition("#")[0] for one in targets if kind in one]
+        assert ours
+        assert [one for one in ours if not (ROOT / one).is_file()] == []
 
 
 def test_the_source_distribution_makes_the_same_wheel(published: Published, tmp_path: Path) -> None:

@@ -70,6 +70,7 @@ def test_all_of_it_is_there_and_the_checksums_are_right(dist: Path) -> None:
         f"jmxlake-kafka-aiven-{VERSION}.jar",
         f"jmxlake_{VERSION}_amd64.deb",
         f"jmxlake-{VERSION}-1.x86_64.rpm",
+        "report.schema.json",
         *(f"jmxlake-{extra}.cdx.json" for extra in EXTRAS),
     }
     ran = subprocess.run(
