@@ -29,7 +29,7 @@ CHANGED = (tables.RUNS, tables.MEMBERS, tables.SUBJECTS, tables.SOURCES, tables.
 
 @pytest.fixture(scope="module")
 def rolled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A lake that is rolled up."""
+    """Return a lake that is rolled up."""
     root = tmp_path_factory.mktemp("rolled")
     rollups.hours(1, 0).commit(root)
     rollups.prepare(root)

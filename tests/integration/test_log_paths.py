@@ -247,7 +247,7 @@ def test_linked_data_is_refused_by_spark(spark: SparkSession, lake: Path, tmp_pa
 
 @pytest.fixture(scope="module")
 def is_read_by_spark(spark: SparkSession, rolled_lake: Path) -> bool:
-    """Whether Spark reads the lake as long as its logs name its own files."""
+    """Return whether Spark reads the lake while its logs name its own files."""
     from lakehouse.engines.spark_engine import SparkEngine  # noqa: PLC0415 - it imports Spark
 
     engine = SparkEngine(spark, lakes.at(str(rolled_lake)))
