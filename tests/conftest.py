@@ -8,6 +8,7 @@ import pytest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from pyspark.sql import SparkSession
 
@@ -32,6 +33,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 # What Spark needs is imported by those who ask for it: others must not pay for it.
+
+
+@pytest.fixture(scope="session")
+def stated_lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the small fleet's lake with its week stated. Tests that change it copy it."""
+    from tests.everywhere import small_fleet  # noqa: PLC0415
+
+    return small_fleet.stated(tmp_path_factory.mktemp("stated") / "lake")
 
 
 @pytest.fixture(scope="session")

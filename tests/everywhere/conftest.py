@@ -81,11 +81,15 @@ def published(spark: SparkSession, stated: Path) -> dict[str, str]:
     return registered(spark, stated, "published_bronze", "published_gold")
 
 
-@pytest.fixture(scope="session")
-def week(spark: SparkSession, published: dict[str, str]) -> Gold:
-    """The fleet's week as a notebook opens it."""
+@pytest.fixture(scope="session", params=["local", pytest.param("spark", marks=pytest.mark.nightly)])
+def week(request: pytest.FixtureRequest, stated: Path) -> Gold:
+    """The fleet's week as a notebook opens it, with each engine."""
+    if request.param == "local":
+        choices = Choices.read(FakeWidgets({"week": small_fleet.ISO_WEEK}), {})
+        return choices.gold(LocalEngine(lakes.at(str(stated))))
+    published = request.getfixturevalue("published")
     choices = Choices.read(FakeWidgets({**published, "week": small_fleet.ISO_WEEK}), {})
-    return choices.gold(SparkEngine(spark, choices.lake))
+    return choices.gold(SparkEngine(request.getfixturevalue("spark"), choices.lake))
 
 
 @pytest.fixture(scope="session")

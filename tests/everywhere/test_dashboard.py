@@ -36,9 +36,9 @@ MINUTE = 6e7
 
 
 @pytest.fixture(scope="module")
-def stated(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The small fleet's lake, rolled up, with its week stated."""
-    return small_fleet.stated(tmp_path_factory.mktemp("dashboard") / "lake")
+def stated(stated_lake: Path) -> Path:
+    """The lake of the views, which no Spark has read."""
+    return stated_lake
 
 
 @pytest.fixture(scope="module")

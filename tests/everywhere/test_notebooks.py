@@ -13,9 +13,17 @@ import pytest
 from lakehouse import tables
 from lakehouse.core import lake as lakes, periods
 from lakehouse.engines.local_engine import LocalEngine
+from lakehouse.engines.spark_engine import SparkEngine
 from lakehouse.engines.spark_relations import table_of
-from lakehouse.notebooks.cell_pages import QUESTIONS, question_facts
-from lakehouse.notebooks.choices import Choices
+from lakehouse.notebooks import cells as notebook_cells
+from lakehouse.notebooks.cell_pages import (
+    QUESTIONS,
+    events_page,
+    question,
+    question_facts,
+    tour,
+)
+from lakehouse.notebooks.choices import Choices, chosen_rows
 from lakehouse.report.facts.build import facts
 from lakehouse.report.page.page import render
 from lakehouse.slo.openslo import objective_files
@@ -25,7 +33,7 @@ from tests.lake_builder import CLUSTER, Batch
 from tests.notebooks import FakeWidgets, cells, registered
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -37,6 +45,8 @@ NOTEBOOKS = sorted((Path(__file__).parents[2] / "dashboards").glob("*.py"))
 NAMES = [one.stem for one in NOTEBOOKS]
 USUAL = ("client_story", "events", "min_isr", "tour")
 """Notebooks of ``make test``; ``make test-connect`` runs all of them."""
+OF_EACH_KIND = (*USUAL, "weekly_sla")
+"""A notebook for each kind of page: all questions share one."""
 NAMED = ("throttling", "weekly_sla", "client_story")
 """Notebooks that show the names of clients."""
 EACH = [pytest.param(one, marks=() if one in USUAL else pytest.mark.nightly) for one in NAMES]
@@ -62,10 +72,43 @@ def shown(name: str, spark: SparkSession, values: dict[str, str]) -> list[Any]:
 
 
 @pytest.fixture(scope="module")
-def pages_of(spark: SparkSession, published: dict[str, str]) -> Callable[[str], list[Any]]:
-    """The cells of a notebook that is given the hostile client, made once."""
+def read_by_spark() -> Iterator[list[dict[str, Any]]]:
+    """Yield the report data that notebooks read in this module."""
+    found: list[dict[str, Any]] = []
+
+    def kept(*args: Any, **options: Any) -> dict[str, Any]:
+        found.append(facts(*args, **options))
+        return found[-1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(notebook_cells, "facts", kept)
+        yield found
+
+
+@pytest.fixture(scope="module")
+def own_objectives(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with one objective."""
+    folder = tmp_path_factory.mktemp("objectives")
+    text = (objective_files.SHIPPED / "min-isr.yaml").read_text("utf-8")
+    (folder / "own.yaml").write_text(text.replace("Write availability", "Our own"), "utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def pages_of(
+    spark: SparkSession,
+    published: dict[str, str],
+    own_objectives: Path,
+    read_by_spark: list[dict[str, Any]],
+) -> Callable[[str], list[Any]]:
+    """The cells of a notebook that is given the hostile client, made once.
+
+    The notebook of min ISR is given own objectives, too.
+    """
+    assert read_by_spark == []
     given = {**published, "client": CLIENT, "min_coverage": "0"}
-    return cache(lambda name: shown(name, spark, given))
+    own = {"min_isr": {"objectives": str(own_objectives)}}
+    return cache(lambda name: shown(name, spark, {**given, **own.get(name, {})}))
 
 
 def heading(page: str) -> str:
@@ -107,16 +150,16 @@ def test_sql_finds_the_client_whatever_its_name_holds(
 
 
 def test_f06_a_widget_names_own_objectives(
-    spark: SparkSession, published: dict[str, str], tmp_path: Path
+    spark: SparkSession,
+    published: dict[str, str],
+    own_objectives: Path,
+    pages_of: Callable[[str], list[Any]],
 ) -> None:
-    text = (objective_files.SHIPPED / "min-isr.yaml").read_text("utf-8")
-    (tmp_path / "own.yaml").write_text(text.replace("Write availability", "Our own"), "utf-8")
-    own = {**published, "objectives": str(tmp_path)}
-    (objective,) = objective_files.load(tmp_path)
+    (objective,) = objective_files.load(own_objectives)
     assert objective.title == "Our own (min ISR)"
-    assert objective.title in html.unescape(shown("min_isr", spark, own)[0])
-    nowhere = shown("min_isr", spark, {**published, "objectives": str(tmp_path / "nowhere")})
-    assert "nowhere" in trouble(nowhere[0])
+    assert objective.title in html.unescape(pages_of("min_isr")[0])
+    nowhere = {**published, "objectives": str(own_objectives / "nowhere")}
+    assert "nowhere" in trouble(shown("min_isr", spark, nowhere)[0])
 
 
 OWNERS = """
@@ -166,6 +209,21 @@ def of_week(section: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in section.items() if key != "weeks"}
 
 
+def test_spark_reads_the_report_data_of_the_local_engine(
+    stated: Path, pages_of: Callable[[str], list[Any]], read_by_spark: list[dict[str, Any]]
+) -> None:
+    pages_of("events")
+    told = next(one for one in read_by_spark if one["min_coverage_percent"] == 0)
+    wanted = facts(
+        LocalEngine(lakes.at(str(stated))),
+        objective_files.load(),
+        periods.week(small_fleet.ISO_WEEK),
+        min_coverage=0,
+    )
+    when = {"generated_at": None}
+    assert {**told, **when} == {**wanted, **when}
+
+
 @pytest.mark.parametrize("anchor", QUESTIONS)
 def test_a_question_is_answered_as_the_report_does(
     anchor: str, week: Gold, report: dict[str, Any]
@@ -190,11 +248,11 @@ def test_lanes_have_the_bad_time_of_events(
     assert lane not in pages_of("lost_before_read")[0]
 
 
-@pytest.mark.parametrize("name", [one for one in EACH if one.values[0] != "weekly_sla"])
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", [one for one in NAMES if one != "weekly_sla"])
 def test_a_week_without_data_is_not_known_and_not_zero(
     name: str, spark: SparkSession, published: dict[str, str]
 ) -> None:
-    """By Spark, question by question; the page that has them all is the test's below."""
     first, second = shown(name, spark, {**published, "week": "2026-W30", "client": "u-1"})
     assert second == []
     if name not in ("tour", "client_story"):  # these tell of all time, and of one client
@@ -203,19 +261,31 @@ def test_a_week_without_data_is_not_known_and_not_zero(
         assert "it did not exist then" in first
 
 
-def test_the_report_of_a_week_without_data_has_no_figure(stated: Path) -> None:
-    told = facts(
-        LocalEngine(lakes.at(str(stated))), objective_files.load(), periods.week("2026-W30")
-    )
+def test_pages_of_a_week_without_data_have_no_figure(stated: Path) -> None:
+    engine, objectives = LocalEngine(lakes.at(str(stated))), objective_files.load()
+    told = facts(engine, objectives, periods.week("2026-W30"))
     assert {one["met"] + one["missed"] for one in told["verdicts"]} == {0}
-    assert re.search("Not known|No data", render(told))
+    gold = Choices.read(FakeWidgets({"week": "2026-W30"}), {}).gold(engine)
+    answers = [question(question_facts(gold, objectives, one), one) for one in QUESTIONS]
+    for page in (render(told), events_page(told), *answers):
+        assert re.search("(?i)not known|no data|no agent", page)
+
+
+@pytest.mark.parametrize(("week", "topics"), [("2026-W30", 0), (small_fleet.ISO_WEEK, 3)])
+def test_view_has_the_rows_of_its_week(
+    spark: SparkSession, published: dict[str, str], week: str, topics: int
+) -> None:
+    choices = Choices.read(FakeWidgets({**published, "week": week}), {})
+    gold = choices.gold(SparkEngine(spark, choices.lake))
+    rows = chosen_rows(table_of(spark, choices.lake, tables.TOPICS), tables.TOPICS, gold, choices)
+    assert rows.select("topic").distinct().count() == topics
 
 
 @pytest.fixture(scope="module")
 def topics(spark: SparkSession, published: dict[str, str]) -> DataFrame:
-    """The view that the notebook min_isr makes of a week."""
-    assert shown("min_isr", spark, published)[1]
-    return spark.table("topics")
+    """Return rows such as the notebook of min ISR shows of a week."""
+    rows = table_of(spark, Choices.read(FakeWidgets(published), {}).lake, tables.TOPICS)
+    return rows.selectExpr("*", "DATE(hour) AS day")
 
 
 @pytest.mark.parametrize(
@@ -261,22 +331,23 @@ def test_a_story_needs_a_client_that_there_is(
 def test_an_empty_lake_is_told_step_by_step(spark: SparkSession, tmp_path: Path) -> None:
     Batch().commit(tmp_path)
     values = registered(spark, tmp_path, "empty_bronze", "empty_gold")
-    every = [shown(name, spark, values) for name in NAMES]
+    every = [shown(name, spark, values) for name in OF_EACH_KIND]
     assert all("Run jmxlake rollup first" in trouble(page) and rows is None for page, rows in every)
 
     for table in tables.GOLD:
         gold_builder.put(tmp_path, table)
     values = registered(spark, tmp_path, "empty_bronze_2", "empty_gold_2")
-    every = [shown(name, spark, values) for name in NAMES]
+    every = [shown(name, spark, values) for name in OF_EACH_KIND]
     first = "gold has no data. Run jmxlake rollup first"
     assert all(first in trouble(page) and rows is None for page, rows in every)
 
     gold_builder.progress(tmp_path, periods.instant(0))
-    every = [shown(name, spark, values) for name in NAMES]
+    every = [shown(name, spark, values) for name in OF_EACH_KIND]
     then = "gold has no data. Check that agents deliver"
     assert all(then in trouble(page) and rows is None for page, rows in every)
 
 
+@pytest.mark.nightly
 def test_who_may_not_read_bronze_sees_gold_in_the_tour(
     spark: SparkSession, published: dict[str, str]
 ) -> None:
@@ -286,3 +357,12 @@ def test_who_may_not_read_bronze_sees_gold_in_the_tour(
     lake = Choices.read(FakeWidgets(published), {}).lake
     number = table_of(spark, lake, tables.TOPICS).count()
     assert f"{number:,}" in first
+
+
+def test_tour_without_bronze_shows_gold(stated: Path, tmp_path: Path) -> None:
+    (tmp_path / "gold").symlink_to(stated / "gold")
+    engine = LocalEngine(lakes.Lake(str(tmp_path)))
+    page = tour(Choices.read(FakeWidgets({}), {}).gold(engine))
+    assert re.search(r"bronze/runs<.*?the table does not exist", page, re.DOTALL)
+    number = engine.collect(engine.rows(tables.TOPICS)).num_rows
+    assert re.search(rf"gold/topics<.*?>{number:,}<", page, re.DOTALL)

@@ -51,6 +51,12 @@ OTHER = replace(PLAIN, name="month")
 
 
 @pytest.fixture(scope="module")
+def plain(engine: Engine) -> dict[tuple[str, str | None], Statement]:
+    """Statements without a correction."""
+    return read(engine, [PLAIN, OTHER])
+
+
+@pytest.fixture(scope="module")
 def whole(engine: Engine) -> Engine:
     """The same lake with every table that a report reads."""
     for table in (*tables.GOLD, tables.WINDOWS["partitions"]):
@@ -100,9 +106,10 @@ def left(chosen: list[Correction], objective: str, topic: str) -> tuple[list[int
     max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(corrections())
-def test_the_agreed_statement_is_that_of_the_rows_outside(engine: Engine, chosen: list[Correction]):
+def test_the_agreed_statement_is_that_of_the_rows_outside(
+    engine: Engine, plain: dict[tuple[str, str | None], Statement], chosen: list[Correction]
+):
     found = read(engine, [PLAIN, OTHER], corrections=tuple(chosen))
-    plain = read(engine, [PLAIN, OTHER])
     for (name, topic), one in found.items():
         assert replace(one, corrections=(), agreed=None) == plain[name, topic], "never hidden"
         times, expected = left(chosen, name, topic)

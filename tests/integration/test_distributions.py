@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
+from operator import attrgetter
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from lakehouse import tables
 from lakehouse.core import lake as lakes
-from lakehouse.engines.spark_relations import table_of
+from lakehouse.core.periods import HOUR_US
+from lakehouse.engines.local_engine import LocalEngine
+from lakehouse.engines.relation import select
 from tests import rollups
 from tests.exponential_histogram import bucket_of, percentile
-from tests.lake_builder import Batch
+from tests.lake_builder import Batch, micros
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -102,10 +106,11 @@ WITH sums AS (
          sum(us) OVER (PARTITION BY metric) AS total
   FROM sums
 )
-SELECT metric,
-       min(sign * 2 / (1 + pow(2, 1 / 64D)) * pow(2, (bucket + 1) / 64D)) AS p99
-FROM ordered WHERE so_far >= 0.99 * total
-GROUP BY metric
+SELECT metric, share,
+       min(sign * 2 / (1 + pow(2, 1 / 64D)) * pow(2, (bucket + 1) / 64D)) AS percentile
+FROM ordered CROSS JOIN (VALUES {shares}) AS chosen(share)
+WHERE so_far >= share * total
+GROUP BY metric, share
 """
 """For those who have nothing but SQL."""
 
@@ -118,8 +123,10 @@ def gold(tmp_path_factory: pytest.TempPathFactory) -> lakes.Lake:
     return lakes.at(str(root))
 
 
-def rows(spark: SparkSession, gold: lakes.Lake, table: tables.Table, where: str) -> list[Any]:
-    return table_of(spark, gold, table).where(where).collect()
+def rows(gold: lakes.Lake, table: tables.Table, where: str) -> list[Any]:
+    engine = LocalEngine(gold)
+    found = select(f"SELECT * FROM {{rows}} r WHERE {where}", rows=engine.rows(table))  # noqa: S608
+    return [SimpleNamespace(**row) for row in engine.collect(found).to_pylist()]
 
 
 def buckets(found: list[Any]) -> dict[tuple[int, int], int]:
@@ -137,13 +144,12 @@ def expected(*timed: tuple[float, float]) -> dict[tuple[int, int], int]:
     return dict(summed)
 
 
-def test_an_hour_is_in_the_buckets_of_its_values(spark: SparkSession, gold: lakes.Lake):
+def test_an_hour_is_in_the_buckets_of_its_values(gold: lakes.Lake):
     for hour in HOURS:
         where = (
-            f"metric = '{TEMPERATURE}' AND source = 'broker-1' AND hour = "
-            f"TIMESTAMP '2026-11-16 10:00:00Z' + INTERVAL '{hour}' HOUR"
+            f"metric = '{TEMPERATURE}' AND source = 'broker-1' AND hour = {micros(3600.0 * hour)}"
         )
-        found = rows(spark, gold, tables.DISTRIBUTIONS, where)
+        found = rows(gold, tables.DISTRIBUTIONS, where)
         wanted = expected(*((value, us / SECOND) for value, us in amounts(hour)))
         assert buckets(found) == wanted
         assert len(found) == len(wanted), "a row where there was time, and no other"
@@ -153,36 +159,38 @@ def test_an_hour_is_in_the_buckets_of_its_values(spark: SparkSession, gold: lake
 
 def test_percentiles_of_any_span_are_those_of_all_its_time(spark: SparkSession, gold: lakes.Lake):
     all_time = [pair for hour in HOURS for pair in amounts(hour)]
-    plain = PLAIN_SQL.format(distributions=gold.name(tables.DISTRIBUTIONS))
-    for share in SHARES:
-        ((metric, found),) = spark.sql(plain.replace("0.99", str(share))).collect()
-        wanted = pytest.approx(percentile(all_time, share), rel=1e-12)
-        assert (metric, found) == (TEMPERATURE, wanted), share
+    plain = PLAIN_SQL.format(
+        distributions=gold.name(tables.DISTRIBUTIONS),
+        shares=", ".join(f"({share})" for share in SHARES),
+    )
+    found = {(row.metric, float(row.share)): row.percentile for row in spark.sql(plain).collect()}
+    assert found == {
+        (TEMPERATURE, share): pytest.approx(percentile(all_time, share), rel=1e-12)
+        for share in SHARES
+    }
 
 
-def test_topic_sums_brokers_and_client_has_time_of_each(spark: SparkSession, gold: lakes.Lake):
-    lag = rows(spark, gold, tables.DISTRIBUTIONS, f"metric = '{LAG}'")
+def test_topic_sums_brokers_and_client_has_time_of_each(gold: lakes.Lake):
+    lag = rows(gold, tables.DISTRIBUTIONS, f"metric = '{LAG}'")
     assert buckets(lag) == expected((1000.0, 100), (500.0, 200))
     assert {(row.topic, row.source) for row in lag} == {("t", None)}, "what is over the cap is out"
-    throttle = rows(spark, gold, tables.DISTRIBUTIONS, f"metric = '{THROTTLE}'")
+    throttle = rows(gold, tables.DISTRIBUTIONS, f"metric = '{THROTTLE}'")
     assert buckets(throttle) == expected((100.0, 60), (300.0, 60))
     assert {(row.user_name, row.client_id) for row in throttle} == {("u", None)}, "idle is no value"
 
 
-def test_partitions_count_each_and_a_contested_one_once(spark: SparkSession, gold: lakes.Lake):
-    depth = rows(spark, gold, tables.DISTRIBUTIONS, f"metric = '{DEPTH}'")
+def test_partitions_count_each_and_a_contested_one_once(gold: lakes.Lake):
+    depth = rows(gold, tables.DISTRIBUTIONS, f"metric = '{DEPTH}'")
     assert buckets(depth) == expected((0.0, 900), (7.0, 300))
 
 
-def test_distributions_are_of_configured_metrics_only(spark: SparkSession, gold: lakes.Lake):
-    told = table_of(spark, gold, tables.DISTRIBUTIONS).select("metric").distinct().collect()
+def test_distributions_are_of_configured_metrics_only(gold: lakes.Lake):
+    told = rows(gold, tables.DISTRIBUTIONS, "true")
     assert {row.metric for row in told} == {TEMPERATURE, LAG, THROTTLE, DEPTH}
 
 
-def test_lost_offsets_are_summed_and_healthy_groups_are_left_out(
-    spark: SparkSession, gold: lakes.Lake
-):
-    found = rows(spark, gold, tables.LOST_OFFSETS, "true")
+def test_lost_offsets_are_summed_and_healthy_groups_are_left_out(gold: lakes.Lake):
+    found = rows(gold, tables.LOST_OFFSETS, "true")
     told = {
         (row.consumer_group, row.partition_id): (
             row.offsets_low,
@@ -194,19 +202,17 @@ def test_lost_offsets_are_summed_and_healthy_groups_are_left_out(
     assert told == {("late", 0): (5.0, 15.0, 0), ("late", 2): (0.0, 0.0, 300 * SECOND)}
 
 
-def test_the_least_headroom_of_a_group_is_in_windows_and_hours(
-    spark: SparkSession, gold: lakes.Lake
-):
+def test_the_least_headroom_of_a_group_is_in_windows_and_hours(gold: lakes.Lake):
     where = f"metric = '{HEADROOM}.low' AND topic = 't'"
 
     def least(table: tables.Table) -> dict[tuple[str, int], float | None]:
-        found = rows(spark, gold, table, where)
-        at = table.start
-        return {(row.consumer_group, row[at].minute): row["value_min"] for row in found}
+        found = rows(gold, table, where)
+        at = attrgetter(table.start)
+        return {(row.consumer_group, at(row) % HOUR_US): row.value_min for row in found}
 
     assert least(tables.WINDOWS["groups"]) == {
         ("late", 0): 1800.0,
-        ("late", 5): 0.0,
+        ("late", 300 * SECOND): 0.0,
         ("fine", 0): None,
     }
     assert least(tables.GROUPS) == {("late", 0): 0.0, ("fine", 0): None}

@@ -46,6 +46,20 @@ def rolled_lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
+@pytest.fixture(scope="module")
+def computed(rolled_lake: Path) -> dict[str, list[str]]:
+    """Return the rows of its gold."""
+    return rows_of(rolled_lake, COMPUTED)
+
+
+@pytest.fixture(scope="module")
+def expired_lake(rolled_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the lake after bronze of forty days ago has expired."""
+    root = shutil.copytree(rolled_lake, tmp_path_factory.mktemp("expired") / "lake")
+    expire_bronze(root)
+    return root
+
+
 @pytest.fixture
 def lake(rolled_lake: Path, tmp_path: Path) -> Path:
     return shutil.copytree(rolled_lake, tmp_path / "lake")
@@ -75,19 +89,20 @@ def incomplete(root: Path) -> dict[str, list[tuple[int, int, str]]]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_lost_table_is_recomputed_from_bronze(lake: Path, name: str) -> None:
-    before = rows_of(lake, COMPUTED)
+def test_lost_table_is_recomputed_from_bronze(
+    lake: Path, computed: dict[str, list[str]], name: str
+) -> None:
     lose(lake, name)
     assert [*incomplete(lake)] == [name]
     assert local(lake).how == "repaired"
-    assert rows_of(lake, COMPUTED) == before
+    assert rows_of(lake, COMPUTED) == computed
     assert incomplete(lake) == {}
     assert local(lake).hours == 0
 
 
 @pytest.mark.parametrize("name", OF_ROWS)
-def test_lost_table_is_unknown_beyond_bronze(lake: Path, name: str) -> None:
-    expire_bronze(lake)
+def test_lost_table_is_unknown_beyond_bronze(expired_lake: Path, tmp_path: Path, name: str) -> None:
+    lake = shutil.copytree(expired_lake, tmp_path / "lake")
     before = rows_of(lake, (named(name),))[name]
     lose(lake, name)
     local(lake)
@@ -137,9 +152,9 @@ def test_replaced_table_is_recomputed_from_bronze(
     assert incomplete(lake) == {}
 
 
-def test_older_copy_is_trusted_before_its_last_week(lake: Path, tmp_path: Path) -> None:
-    expire_bronze(lake)
-    backup = shutil.copytree(lake, tmp_path / "backup")
+def test_older_copy_is_trusted_before_its_last_week(expired_lake: Path, tmp_path: Path) -> None:
+    lake = shutil.copytree(expired_lake, tmp_path / "lake")
+    backup = expired_lake
     hours(2, 2 * HOUR).commit(lake)
     local(lake)
     before = rows_of(lake, COMPUTED)
@@ -170,13 +185,14 @@ def test_lost_progress_keeps_rows_and_window(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["distributions", "clients", "topics"])
-def test_table_that_an_upgrade_brings_is_computed(lake: Path, name: str) -> None:
+def test_table_that_an_upgrade_brings_is_computed(
+    lake: Path, computed: dict[str, list[str]], name: str
+) -> None:
     # A version before did not note gold's tables, and had no such table.
     DeltaTable(f"{lake}/gold/progress").update({"tables": "NULL"})
-    before = rows_of(lake, COMPUTED)
     lose(lake, name)
     local(lake)
-    assert rows_of(lake, COMPUTED) == before
+    assert rows_of(lake, COMPUTED) == computed
     assert incomplete(lake) == {}
 
 
@@ -191,8 +207,7 @@ class KilledError(Exception):
 
 
 @pytest.mark.parametrize("step", ["new table topics", "topics", "progress"])
-def test_killed_repair_continues(lake: Path, step: str) -> None:
-    before = rows_of(lake, COMPUTED)
+def test_killed_repair_continues(lake: Path, computed: dict[str, list[str]], step: str) -> None:
     lose(lake, "topics")
 
     def kill(what: str) -> None:
@@ -204,21 +219,21 @@ def test_killed_repair_continues(lake: Path, step: str) -> None:
     if step != "progress":
         assert "topics" in incomplete(lake)
     local(lake, Wanted(tidy="never", take_over=True))
-    assert rows_of(lake, COMPUTED) == before
+    assert rows_of(lake, COMPUTED) == computed
     assert incomplete(lake) == {}
 
 
-def test_since_clears_hours_that_a_restored_bronze_has(lake: Path, tmp_path: Path) -> None:
-    whole = shutil.copytree(lake / "bronze", tmp_path / "whole")
-    before = rows_of(lake, COMPUTED)
-    expire_bronze(lake)
+def test_since_clears_hours_that_a_restored_bronze_has(
+    rolled_lake: Path, expired_lake: Path, computed: dict[str, list[str]], tmp_path: Path
+) -> None:
+    lake = shutil.copytree(expired_lake, tmp_path / "lake")
     lose(lake, "topics")
     local(lake)
     assert "topics" in incomplete(lake)
     shutil.rmtree(lake / "bronze")
-    shutil.copytree(whole, lake / "bronze")
+    shutil.copytree(rolled_lake / "bronze", lake / "bronze")
     local(lake, Wanted(since=OLD.date(), tidy="never"))
-    assert rows_of(lake, COMPUTED) == before
+    assert rows_of(lake, COMPUTED) == computed
     assert incomplete(lake) == {}
 
 

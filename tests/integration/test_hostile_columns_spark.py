@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -26,14 +27,22 @@ pytestmark = pytest.mark.spark
 CHANGED = (tables.RUNS, tables.MEMBERS, tables.SUBJECTS, tables.SOURCES, tables.LEASE)
 
 
+@pytest.fixture(scope="module")
+def rolled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a lake that is rolled up."""
+    root = tmp_path_factory.mktemp("rolled")
+    rollups.hours(1, 0).commit(root)
+    rollups.prepare(root)
+    rollups.local(root)
+    return root
+
+
 @pytest.fixture
-def engine(spark: SparkSession, tmp_path: Path) -> SparkEngine:
-    """A lake that is rolled up."""
+def engine(spark: SparkSession, rolled: Path, tmp_path: Path) -> SparkEngine:
+    """The engine of a copy of that lake."""
     from lakehouse.engines.spark_engine import SparkEngine  # noqa: PLC0415 - it imports Spark
 
-    rollups.hours(1, 0).commit(tmp_path)
-    rollups.prepare(tmp_path)
-    rollups.local(tmp_path)
+    shutil.copytree(rolled, tmp_path, dirs_exist_ok=True)
     return SparkEngine(spark, lakes.at(str(tmp_path)))
 
 

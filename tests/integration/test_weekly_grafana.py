@@ -33,9 +33,9 @@ HOSTILE: Final = "' OR '1' = '1"
 
 
 @pytest.fixture(scope="module")
-def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The small fleet's lake, rolled up, with its week stated."""
-    return small_fleet.stated(tmp_path_factory.mktemp("grafana") / "lake")
+def lake(stated_lake: Path) -> Path:
+    """The lake of the views."""
+    return stated_lake
 
 
 @pytest.fixture(scope="module")
