@@ -108,12 +108,14 @@ class Identity:
         node: Node ID of a broker or controller, or the configured name of a client.
         kafka_version: Version that the JVM reports. None with the Admin API.
         started_us: Start of the JVM. 0 with the Admin API.
+        is_combined: True if the JVM is a broker and a controller.
     """
 
     cluster: str
     node: str
     kafka_version: str | None
     started_us: int
+    is_combined: bool = False
 
 
 class Notice(NamedTuple):

@@ -124,7 +124,7 @@ def scrapers(config: Config, recorded: Callable[[str, str], int] = lambda *_: 0)
     Raises:
         ConfigError: Java, a Kafka client in ``admin.libs`` or the key for names is missing.
     """
-    hidden = None if config.names == Names() else HiddenNames(config.names)
+    hidden = hidden_names(config)
     made: Scrapers = {}
     for each in config.each():
         name = each.source.name
@@ -133,6 +133,15 @@ def scrapers(config: Config, recorded: Callable[[str, str], int] = lambda *_: 0)
         for via, source in read.items():
             made[name, via] = Scraper(source, SystemClock(), hidden, name, held)
     return made
+
+
+def hidden_names(config: Config) -> HiddenNames | None:
+    """Return the rules for names that must not leave the host, if any are configured.
+
+    Raises:
+        ConfigError: Their key is missing.
+    """
+    return None if config.names == Names() else HiddenNames(config.names)
 
 
 def held_uploads(config: Config, read: Collection[str]) -> HeldUploads:

@@ -148,6 +148,7 @@ def check(path: Path, *, as_json: bool, show_all: bool, accept_lake: bool, offli
             return
         if accept_lake:
             _accept(config)
+        plan.hidden_names(config)  # the key must exist; findings do not depend on names
         read = read_all(found(config, say), loaded, say)
         say(spool := _try("spool", lambda: _spool(config)))
         say(_try("health", lambda: _health(config, spool.found)))
@@ -233,10 +234,10 @@ def _findings(read: list[Read]) -> list[_Found]:
     found: list[_Found] = []
     for source, families in groupby(read, lambda family: family.task.source):
         of_source = list(families)
-        known = facts(family.scrape for family in of_source if family.scrape is not None)
+        known = facts(family.scrape for family in of_source)
         for (family, *_), scrape, unknown in of_source:
-            if scrape is None or unknown is not None:
-                found.append((source, family.name, "", Finding("unknown", 0, unknown or "")))
+            if unknown is not None:
+                found.append((source, family.name, "", Finding("unknown", 0, unknown)))
                 continue
             series = counts(scrape)
             for metric in family.metrics:

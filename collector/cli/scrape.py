@@ -33,6 +33,9 @@ from collector.config.schema import Config
 from collector.errors import JmxlakeError, SourceError
 from collector.model import Answer, Reading, Scrape, Series, Source, SystemClock
 from collector.sources.admin.source import ALL, AdminSource
+from collector.sources.base.hidden_names import HiddenNames
+from collector.sources.registry import SourceSettings
+from lakehouse.tables.agent_names import source_name
 from lakehouse.tables.error_text import printable
 
 _STALE_US: Final = 30_000_000
@@ -47,12 +50,12 @@ class Read(NamedTuple):
 
     Attributes:
         task: The family and its source.
-        scrape: The scrape. None if it was skipped because the source had not responded.
+        scrape: The scrape. If the source had not responded: the scrape of another family.
         unknown: Why the family has no values. None if the scrape succeeded.
     """
 
     task: plan.Task
-    scrape: Scrape | None
+    scrape: Scrape
     unknown: str | None
 
 
@@ -104,35 +107,56 @@ def found(config: Config, report: Report) -> Config:
     return discovery.found(config)
 
 
-def read_all(config: Config, loaded: Catalogue, report: Report) -> list[Read]:
+def read_all(
+    config: Config, loaded: Catalogue, report: Report, hidden: HiddenNames | None = None
+) -> list[Read]:
     """Scrape every family of every source; a source that does not respond is tried once.
 
     Args:
         config: The configuration with all discovered sources.
         loaded: The catalogue.
         report: Called immediately for each connection, and for each reason why a scrape failed.
+        hidden: Rules for names, if the result is printed.
 
     Raises:
         ConfigError: As for ``plan.scrapers`` and ``plan.tasks``.
     """
     read: list[Read] = []
+    names = [source.source.name for source in config.each()]
     for source in config.each():
-        name = source.source.name if len(config.each()) > 1 else ""
         single = replace_struct(source, sources=None)
-        read += _read_source(single, loaded, partial(_report_of, name, report))
+        of_source = partial(_report_of, source.source.name if names[1:] else "", report)
+        found = _read_source(single, loaded, of_source, hidden)
+        if other := _other_role(source.source, found, names):
+            why = f"the process is also a {other}. Set role: combined to read both roles"
+            of_source(Step("warning", why, ok=True))
+        read += found
     return read
 
 
+def _other_role(source: SourceSettings, read: Iterable[Read], names: Iterable[str]) -> str | None:
+    """Return the role of a combined node that no source reads. None: there is none."""
+    identities = (family.scrape.identity for family in read)
+    if not any(identity is not None and identity.is_combined for identity in identities):
+        return None
+    other = {"broker": "controller", "controller": "broker"}.get(source.role)
+    return other if other and source_name(other, source.node) not in names else None
+
+
 def _report_of(source: str, report: Report, step: Step) -> None:
-    report(step._replace(name=f"{source} {step.name}".lstrip()))
+    if source and step.name == "warning":
+        report(step._replace(found=f"{source}: {step.found}"))
+    else:
+        report(step._replace(name=f"{source} {step.name}".lstrip()))
 
 
-def _read_source(config: Config, loaded: Catalogue, report: Report) -> list[Read]:
+def _read_source(
+    config: Config, loaded: Catalogue, report: Report, hidden: HiddenNames | None
+) -> list[Read]:
     name, sources = config.source.name, plan.open_sources(config)
     held = plan.held_uploads(config, sources)
     scrapers = {
-        (name, via): Scraper(one, SystemClock(), name=name, held=held)
-        for via, one in sources.items()
+        (name, via): Scraper(one, SystemClock(), hidden, name, held) for via, one in sources.items()
     }
     tasks = plan.tasks(config, loaded, scrapers)
     read: list[Read] = []
@@ -142,7 +166,8 @@ def _read_source(config: Config, loaded: Catalogue, report: Report) -> list[Read
         own.sort(key=lambda task: task.via != place)
         where = next(iter(config.source.transports)) if place == "jmx" else place
         read += _read_place(where, own, sources.get(place), report)
-    if isinstance(admin := sources.get("admin"), AdminSource):
+    responding = {family.task.via for family in read if family.scrape.identity is not None}
+    if "admin" in responding and isinstance(admin := sources["admin"], AdminSource):
         families = [family.task.family for family in read]
         _compare_delays(families, plan.delays(config, loaded), admin, report)
     return read
@@ -169,13 +194,14 @@ def _compare_delays(
 def _read_place(
     name: str, tasks: list[plan.Task], source: Source | None, report: Report
 ) -> Iterator[Read]:
-    reported, responds = set[str](), True
+    reported = set[str]()
+    silent: Scrape | None = None
     for number, task in enumerate(tasks):
-        scrape = attempt(task) if responds else None
-        if scrape is not None and number == 0:
+        scrape = replace(silent, family=task.family.name) if silent else attempt(task)
+        if number == 0:
             report(_met(name, source, scrape))
-            responds = scrape.identity is not None
-        if scrape is None or not responds:
+            silent = scrape if scrape.identity is None else None
+        if silent:
             yield Read(task, scrape, f"{name} did not respond")
             continue
         why = None if scrape.outcome == "ok" else scrape.error or scrape.outcome
@@ -223,14 +249,15 @@ def scrape(path: Path, *, as_json: bool, show_all: bool) -> None:
         missing: list[Step] = []
         config = found(config, missing.append)
         loaded = plan.catalogue(config)
-        read = [(task, attempt(task)) for task in plan.tasks(config, loaded, plan.scrapers(config))]
+        read = read_all(config, loaded, lambda _: None, plan.hidden_names(config))
         if as_json:
-            _print_lines(scrape for _, scrape in read)
+            _print_lines(family.scrape for family in read)
         else:
             _print_table(read, most=None if show_all else _MOST)
+            _print_unknown(read)
         for step in missing:
             warn(step)
-        failed = sum(scrape.outcome != "ok" for _, scrape in read) + len(missing)
+        failed = sum(family.unknown is not None for family in read) + len(missing)
         if failed:
             one = "family" if failed == 1 else "families"
             noun = "families or sources" if missing else one
@@ -252,15 +279,26 @@ def _print_lines(scrapes: Iterable[Scrape]) -> None:
                 click.echo(json.dumps({**family, **subject, "value": value}))
 
 
-def _print_table(read: list[tuple[plan.Task, Scrape]], most: int | None) -> None:
+def _print_unknown(read: list[Read]) -> None:
+    """Print each reason why families are unknown once, with these families."""
+    causes: dict[tuple[str, str], list[str]] = {}
+    several = len({family.task.source for family in read}) > 1
+    for task, scrape, unknown in read:
+        if unknown is not None:
+            cause = task.source if several else "", scrape.error or scrape.outcome
+            causes.setdefault(cause, []).append(task.family.name)
+    for (source, why), names in causes.items():
+        where = " ".join(filter(None, ("UNKNOWN", source, ", ".join(names))))
+        show(Text(printable(f"{where}: {why}"), "bold red"))
+
+
+def _print_table(read: list[Read], most: int | None) -> None:
     table = new_table("Family and metric", "Series", "Value", right=2)
-    several = len({task.source for task, _ in read}) > 1
-    for task, scrape in read:
+    several = len({family.task.source for family in read}) > 1
+    for task, scrape, unknown in read:
         family, answer = task.family, scrape.answer
         name = Text(task.label if several else family.name, "bold")
-        if answer is None or scrape.outcome != "ok":
-            why = printable(f"UNKNOWN, {scrape.outcome}: {scrape.error or 'no reason given'}")
-            table.add_row(name, Text(why, "bold red"))
+        if answer is None or unknown is not None:
             continue
         found = {one.metric: _worst(one) for one in answer.readings}
         total = f"ok, {sum(map(len, found.values())):,} of {answer.beans:,} beans are not zero"
@@ -274,7 +312,8 @@ def _print_table(read: list[tuple[plan.Task, Scrape]], most: int | None) -> None
             if most is not None and len(worst) > most:
                 more = f"and {len(worst) - most:,} more: --all shows them"
                 table.add_row(Text(f"  {metric}"), Text(more))
-    show(table)
+    if table.row_count:
+        show(table)
 
 
 def _setting(metric: str, value: float, unit: str) -> str:

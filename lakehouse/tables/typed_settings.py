@@ -92,15 +92,10 @@ def _type_info(kind: Any) -> inspect.Type:
 
 
 def _unknown(of: inspect.Type, key: str, name: str) -> WrongSettingError:
-    known = {field for one in _structs(of) for field in _names(one)}
-    near = [
-        one
-        for names in (_fields(of, key), known)
-        for one in difflib.get_close_matches(name, sorted(names), n=1)
-    ]
-    hint = f"; did you mean {near[0]!r}?" if near else ""
-    if name in known:
-        hint = " here: it belongs to another section"
+    near = difflib.get_close_matches(name, sorted(_fields(of, key)), n=1)
+    elsewhere = [f"{path}{name}" for path, one in _structs(of).items() if name in _names(one)]
+    meant = [*elsewhere, *near]
+    hint = f"; did you mean {meant[0]!r}?" if meant else ""
     return WrongSettingError(f"{key}.{name}" if key else name, f"unknown key{hint}")
 
 
@@ -155,19 +150,18 @@ def _inner(of: inspect.Type, part: str) -> Iterator[inspect.Type]:
         yield of.value_type
 
 
-def _structs(of: inspect.Type) -> list[inspect.StructType]:
-    """Return every struct of a type, each once."""
-    found: dict[type, inspect.StructType] = {}
-    left = [of]
-    while left:
-        for one in _alternatives(left.pop()):
-            if isinstance(one, inspect.StructType):
-                if one.cls not in found:
-                    found[one.cls] = one
-                    left += [field.type for field in one.fields]
-            else:
-                left += _inner(one, "")
-    return list(found.values())
+def _structs(of: inspect.Type) -> dict[str, inspect.StructType]:
+    """Return every struct of a type once, by the prefix of its keys; the shortest prefix counts."""
+    found: dict[str, inspect.StructType] = {}
+    left = [("", of)]
+    for path, declared in left:
+        for one in _alternatives(declared):
+            if not isinstance(one, inspect.StructType):
+                left += [(f"{path}*.", below) for below in _inner(one, "")]
+            elif all(known.cls is not one.cls for known in found.values()):
+                found[path] = one
+                left += [(f"{path}{field.encode_name}.", field.type) for field in one.fields]
+    return found
 
 
 Schema = dict[str, Any]

@@ -344,7 +344,15 @@ def test_configuration_for_msk_is_valid() -> None:
          "qqqq: unknown key in this version. Remove it, or run `jmxlake-agent config` to see all"
          " keys"),
         (lambda c: c.update(targets_file="a.json"),
-         "targets_file: unknown key here: it belongs to another section"),
+         "targets_file: unknown key; did you mean 'source.targets_file'?"),
+        (lambda c: c["source"]["jmx"].update(libs="/libs"),
+         "source.jmx.libs: unknown key; did you mean 'admin.libs'?"),
+        (lambda c: c.update(names={"hash": True}),
+         "names.hash: unknown key; did you mean 'names.topics.hash'?"),
+        (lambda c: c.update(cap=5), "cap: unknown key; did you mean 'families.*.cap'?"),
+        (lambda c: c["lake"].update(uri="a"),
+         "lake.uri: unknown key in this version. Remove it, or run `jmxlake-agent config` to see"
+         " all keys"),
         (lambda c: c["source"]["jmx"].update(prot=1),
          "source.jmx.prot: unknown key; did you mean 'port'?"),
         (lambda c: c.update(window="7s"), "window: must divide 5m or be a multiple of it, "

@@ -64,7 +64,8 @@ class Expected(NamedTuple):
             raise IdentityError(f"{where}: the JVM does not report its start time")
         version = versions[min(versions)]
         known = version if isinstance(version, str) else None
-        identity = Identity(cluster, node, known, int(started_ms) * 1000)
+        is_combined = len(clusters) == len(_CLUSTERS)
+        identity = Identity(cluster, node, known, int(started_ms) * 1000, is_combined)
         self.check(where, identity)
         return identity
 
