@@ -34,7 +34,7 @@ from collector.errors import JmxlakeError, SourceError
 from collector.model import Answer, Reading, Scrape, Series, Source, SystemClock
 from collector.sources.admin.source import ALL, AdminSource
 from collector.sources.base.hidden_names import HiddenNames
-from collector.sources.registry import SourceSettings
+from collector.sources.source_settings import SourceSettings
 from lakehouse.tables.agent_names import source_name
 from lakehouse.tables.error_text import printable
 

@@ -1,4 +1,4 @@
-"""Identity of a JVM: why it has none, in one line, and a combined node."""
+"""Identity of a JVM: the reason if it does not have one, and a combined node."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collector.errors import IdentityError
 from collector.model import Identity, Scrape
 from collector.sources.base.beans import Question
 from collector.sources.base.identity import STARTED, Expected
-from collector.sources.registry import SourceSettings
+from collector.sources.source_settings import SourceSettings
 
 if TYPE_CHECKING:
     from collector.catalogue.entries import Role
