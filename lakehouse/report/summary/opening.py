@@ -12,6 +12,7 @@ from lakehouse.core.periods import instant
 from lakehouse.core.subjects import is_whole
 from lakehouse.report import figures
 from lakehouse.report.facts.objectives.statement_rows import STATUSES, Status
+from lakehouse.report.facts.report_record import QUESTIONS
 from lakehouse.report.figures import Facts, Row
 from lakehouse.report.summary import texts
 from lakehouse.report.summary.objective_rows import Objective
@@ -146,15 +147,6 @@ def _then(facts: Facts, objectives: Sequence[Objective], frame: Frame) -> str:
     return line("headline.same", count=missed)
 
 
-_ANCHORS: Final = {
-    "writes_unavailable": "availability",
-    "no_leader": "availability",
-    "messages_lost": "loss",
-    "clients_throttled": "throttling",
-    "coverage": "coverage",
-    "requests_failed": "requests",
-    "produce_latency": "requests",
-}
 _QUESTIONS: Final = {
     "writes_unavailable": "min-isr",
     "no_leader": "min-isr",
@@ -164,6 +156,12 @@ _QUESTIONS: Final = {
     "produce_latency": "latency",
 }
 """The question whose observed share a figure depends on."""
+
+_SECTIONS: Final = {one.name: one.section for one in QUESTIONS}
+_ANCHORS: Final = {
+    "coverage": "coverage",
+    **{name: _SECTIONS[question] for name, question in _QUESTIONS.items()},
+}
 
 _LEVELS: Final = ("topic", "group", "source", "client")
 _NOT_APPLICABLE: Final = "Not applicable: "
