@@ -21,8 +21,6 @@ INFO = Question("kafka.server:type=app-info,id=*", "Version")
 CLUSTER = Question("kafka.server:type=KafkaServer,name=ClusterId", "Value")
 STARTING = {CLUSTER: {"kafka.server:type=KafkaServer,name=ClusterId": "c"}}
 BROKERS = {f"kafka.server:type=app-info,id={number}": "4.4.0" for number in (1, 2)}
-
-
 CONTROLLER = Question("kafka.server:type=ControllerServer,name=ClusterId", "Value")
 
 
