@@ -16,9 +16,6 @@ from bench.peers.ours import Jmxlake, JmxlakeByExporter
 from bench.rmi import BareRmi
 from bench.rounds import Times, Turns, in_turns
 
-COMPARED: Final = r"read_ms|read_p99_ms|broker_cpu_ms|prometheus_ms"
-"""Pattern of the compared figures."""
-
 _CLAIM: Final = "Time of reading three families of a broker, and the broker's processor time"
 _WARM_UP = 150
 _ROUNDS = 300  # p99 of fewer is its slowest scrape

@@ -94,13 +94,7 @@ def large_window(broker: LoadedBroker, folder: Path) -> dict[str, float]:
     Returns:
         Figures, as the last line of the benchmark has them.
     """
-    folder.mkdir()
-    config = folder / "agent.yaml"
-    config.write_text(yaml.safe_dump(broker.sections(folder)))
-    command = [sys.executable, WITHOUT_SITE, "-m", "bench.large_window", str(config)]
-    packages = {**os.environ, **environment(folder / "packages")}
-    ran = subprocess.run(command, check=True, stdout=subprocess.PIPE, env=packages)
-    found: dict[str, float] = json.loads(ran.stdout)
+    found = _measured("bench.large_window", folder, broker.sections(folder))
     return {f"rss_large_window_{name}": value for name, value in found.items()}
 
 
@@ -110,12 +104,18 @@ def remote_log(broker: LoadedBroker, folder: Path) -> dict[str, float]:
     Returns:
         Figures, as the last line of the benchmark has them.
     """
+    sections = broker.sections(folder) | _KINDS["_remote_log"](broker)
+    return _measured("bench.remote_log", folder, sections)
+
+
+def _measured(module: str, folder: Path, sections: dict[str, Any]) -> dict[str, float]:
+    """Return the figures of a module that measures parts of an agent with this configuration."""
     folder.mkdir()
     config = folder / "agent.yaml"
-    sections = broker.sections(folder) | _KINDS["_remote_log"](broker)
     config.write_text(yaml.safe_dump(sections))
-    command = [sys.executable, "-m", "bench.remote_log", str(config)]
-    ran = subprocess.run(command, check=True, stdout=subprocess.PIPE)
+    command = [sys.executable, WITHOUT_SITE, "-m", module, str(config)]
+    packages = {**os.environ, **environment(folder / "packages")}
+    ran = subprocess.run(command, check=True, stdout=subprocess.PIPE, env=packages)
     found: dict[str, float] = json.loads(ran.stdout)
     return found
 
