@@ -312,6 +312,7 @@ def test_the_shipped_objectives_have_rules_and_what_has_none_is_named(tmp_path: 
     assert [line.rpartition(": no rules for ")[2] for line in run.stderr.splitlines()] == [
         "clean-elections: agents do not show kafka.partition.unclean_leader in /metrics",
         "consumers-in-time: agents do not show kafka.group.time_lag.low in /metrics",
+        "deletion-lag: agents do not show kafka.partition.delete_lag.segments in /metrics",
         "fetch-availability: burn rates are of time, not of events",
         "produce-availability: burn rates are of time, not of events",
         "spare-replicas: agents do not show kafka.partition.without_spare in /metrics",

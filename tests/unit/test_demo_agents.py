@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from demo.cluster import Cluster
 
 NAME = "broker-1"
-_START = """import os, signal
+_START = """import os, signal, time
 signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
 print(flush=True)
 """
-_UNTIL_ASKED = "signal.pause()"
+_UNTIL_ASKED = "while True: time.sleep(0.05)"  # pause() would miss a signal just before it
 
 
 class FakeAgents(Agents):
