@@ -10,7 +10,6 @@ import subprocess
 import time
 from collections import Counter
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -22,17 +21,17 @@ from deltalake import DeltaTable
 
 from demo.agents import agent_config, script
 from demo.cluster import Cluster
-from demo.jars import kafka_libs
-from demo.launcher import Launcher
 from demo.node import JMX_ROLE, Node
 from demo.ports import free_ports
-from demo.properties import NodePlan, broker_properties
 from demo.topics import create_assigned
+from tests.combined_node import CLUSTER, combined_node
 from tests.running import RunningAgent
 from tests.waiting import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from demo.properties import NodePlan
 
 pytestmark = pytest.mark.kafka
 
@@ -270,33 +269,14 @@ def test_listed_brokers_and_controller_id_are_found(
     assert found == dict.fromkeys((*brokers, controller), 2)
 
 
-@pytest.fixture
-def combined(tmp_path: Path) -> Iterator[tuple[Node, str]]:
-    """A KRaft node that is broker and controller, and the id of its cluster."""
-    port, sasl, jmx, quorum = free_ports(4)
-    listeners = f"PLAINTEXT://127.0.0.1:{port},SASL_PLAINTEXT://127.0.0.1:{sasl}"
-    extra = {
-        "process.roles": "broker,controller",
-        "listeners": f"{listeners},CONTROLLER://127.0.0.1:{quorum}",
-    }
-    plan = NodePlan(7, "broker", tmp_path / "node", port, sasl, jmx, "a", extra)
-    launcher = Launcher()
-    node, id_ = Node(plan, kafka_libs(), launcher), "AAAAAAAAAAAAAAAAAAAAAA"
-    properties = broker_properties(plan, replace(plan, port=quorum), 1, tmp_path / "remote")
-    try:
-        node.prepare(properties)
-        assert node.format(id_).wait(180) == 0
-        node.start()
-        yield node, id_
-    finally:
-        node.kill()
-        launcher.close()
-
-
 def test_a_node_of_both_roles_is_two_sources_in_one_agent(
-    combined: tuple[Node, str], tmp_path: Path
+    tmp_path: Path,
 ) -> None:
-    node, cluster = combined
+    with combined_node(tmp_path, {}) as node:
+        _read_both_roles(node, tmp_path)
+
+
+def _read_both_roles(node: Node, tmp_path: Path) -> None:
     jmx = {
         "port": node.jmx_port, "user": JMX_ROLE, "password_file": str(node.password_file),
     }  # fmt: skip
@@ -307,21 +287,28 @@ def test_a_node_of_both_roles_is_two_sources_in_one_agent(
         "health": {"port": free_ports(1)[0]},
     }
     (tmp_path / "agent.yaml").write_text(yaml.safe_dump(settings))
-    command = [
-        script("jmxlake-agent"),
-        "scrape",
-        "--json",
-        "--config",
-        str(tmp_path / "agent.yaml"),
-    ]
+
+    def rows_of(command: str) -> list[dict[str, Any]]:
+        options = ["--json", "--config", str(tmp_path / "agent.yaml")]
+        ran = subprocess.run(
+            [script("jmxlake-agent"), command, *options],
+            capture_output=True, text=True, timeout=300, check=False,
+        )  # fmt: skip
+        return [json.loads(line) for line in ran.stdout.splitlines()]
 
     def read() -> dict[tuple[str, str], str]:
-        ran = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-        rows = [json.loads(line) for line in ran.stdout.splitlines()]
+        rows = rows_of("scrape")
         return {(row["source"], row["family"]): row["outcome"] for row in rows if "outcome" in row}
+
+    def hints() -> list[str]:
+        return [row["found"] for row in rows_of("check") if row["check"] == "warning"]
 
     both = {("broker-7", "min_isr"): "ok", ("controller-7", "controller"): "ok"}
     wait_for(lambda: both.items() <= read().items(), 120)
+    assert hints() == []
+    one_role = {**settings, "source": {**settings["source"], "role": "broker"}}
+    (tmp_path / "agent.yaml").write_text(yaml.safe_dump(one_role))
+    assert hints() == ["the process is also a controller. Set role: combined to read both roles"]
     with RunningAgent(settings, tmp_path) as agent:
         agent.wait_ready()
         value = agent.value
@@ -330,7 +317,7 @@ def test_a_node_of_both_roles_is_two_sources_in_one_agent(
             wait_for(lambda of=labels: value("jmxlake_agent_scrapes_total", **of) or 0, 90)
         assert agent.stop() == 0
     rows = query(tmp_path / "lake", "SELECT DISTINCT source, cluster FROM runs ORDER BY 1")
-    assert rows == [("broker-7", cluster), ("controller-7", cluster)]
+    assert rows == [("broker-7", CLUSTER), ("controller-7", CLUSTER)]
 
 
 def _give_leaders_back(cluster: Cluster) -> None:

@@ -364,6 +364,7 @@ class FakeCluster:
     ids: dict[str, str] = field(default_factory=dict)
     starts: dict[tuple[str, int], int] = field(default_factory=dict)
     records: dict[int, list[SegmentEvent | Unreadable | None]] = field(default_factory=dict)
+    hidden: set[str] = field(default_factory=set)
     first: int = 0
     live: tuple[int, ...] = (1, 2, 3)
     requests: list[Mapping[int, int]] = field(default_factory=list)
@@ -397,6 +398,9 @@ class FakeCluster:
 
     def configs(self, names: set[str]) -> dict[str, dict[str, str]]:
         return {one: {"remote.storage.enable": str(one != "plain").lower()} for one in names}
+
+    def is_hidden(self, topic: str) -> bool:
+        return topic in self.hidden
 
     def broker_settings(self, _: int, names: tuple[str, ...]) -> dict[str, str]:
         return dict.fromkeys(names, "1000")
@@ -433,7 +437,7 @@ class _Client:
 
     def __init__(self, made: FakeCluster) -> None:
         self._made = made
-        for name in ("cluster", "configs", "broker_settings", "offsets"):
+        for name in ("cluster", "configs", "broker_settings", "offsets", "is_hidden"):
             setattr(self, name, getattr(made, name))
 
     def topics(self, held_by: int | None) -> object:
@@ -680,6 +684,17 @@ def test_tiered_topics_without_the_metadata_topic_are_one_error(fake: FakeCluste
         Reader(fake).read(T0)
     del fake.topics["orders"]
     assert values(Reader(fake).read(T0).moments[-1], "remoteSegments") == {}
+
+
+def test_hidden_metadata_topic_is_one_error_and_not_zero_orphans(fake: FakeCluster) -> None:
+    del fake.topics[TOPIC], fake.ids[TOPIC]
+    fake.hidden.add(TOPIC)
+    for topics in (["orders", "plain"], ["plain"]):
+        fake.topics = {topic: fake.topics[topic] for topic in topics}
+        with pytest.raises(
+            SourceError, match=f"grant its principal Read and Describe on .*{TOPIC}"
+        ):
+            Reader(fake).read(T0)
 
 
 def test_another_cluster_is_refused(fake: FakeCluster) -> None:

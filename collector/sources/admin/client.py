@@ -34,6 +34,7 @@ _LARGE_CLUSTER: Final = 10_000
 _LIST_ALL_SECONDS: Final = 60.0
 _CONFIGS_AT_ONCE: Final = 200  # each topic has about 40 entries, and the heap is small
 _NO_SUCH_TOPIC: Final = f"{_ERRORS}.UnknownTopicOrPartitionException"
+_HIDDEN_TOPIC: Final = f"{_ERRORS}.TopicAuthorizationException"
 _NO_ANSWER: Final = f"{_ERRORS}.TimeoutException"
 
 
@@ -166,6 +167,17 @@ class KafkaAdmin:
         self._described = found
         ids = {topic: one.id for topic, one in found.items() if one.id is not None}
         return {topic: one.states for topic, one in found.items()}, ids
+
+    def is_hidden(self, topic: str) -> bool:
+        """Return True if the principal may not describe a topic, which ``topics`` then lacks."""
+        described = self._admin.describeTopics([topic]).topicNameValues().get(topic)
+        try:
+            get(described, _NO_SUCH_TOPIC)
+        except java("java.util.concurrent.ExecutionException") as error:
+            if str(error.getCause().getClass().getName()) == _HIDDEN_TOPIC:
+                return True
+            raise
+        return False
 
     def _describe(self, names: Any) -> dict[str, _Description]:
         found = {}

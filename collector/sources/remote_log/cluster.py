@@ -20,7 +20,8 @@ class Cluster(NamedTuple):
     Attributes:
         id: Cluster ID.
         topic_id: ID of the metadata topic.
-        logs: Number of its partitions. 0: the topic does not exist.
+        logs: Number of its partitions. 0: the topic does not exist, or is hidden.
+        is_hidden: True if the agent's principal may not describe it.
         starts: First offsets of the partitions with remote storage that the broker leads.
         pending: First offset to copy, of partitions for which it was requested.
         rules: When segments are copied, by topic.
@@ -31,6 +32,7 @@ class Cluster(NamedTuple):
     id: str
     topic_id: str
     logs: int
+    is_hidden: bool
     starts: Mapping[TieredPartition, int]
     pending: Mapping[TieredPartition, int]
     rules: Mapping[str, CopyRule]
@@ -69,6 +71,7 @@ class ClusterReader:
             found.id,
             ids.get(TOPIC, ""),
             len(topics.get(TOPIC, ())),
+            TOPIC not in topics and client.is_hidden(TOPIC),
             _offsets(client, led, "earliest"),
             _offsets(client, foreign, "earliestPendingUpload"),
             {one.topic: copy_rule(self._configs[one.topic]) for one in led},

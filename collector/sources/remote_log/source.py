@@ -169,6 +169,8 @@ class RemoteLogSource:
 
     def _followed(self, cluster: Cluster, family: Family) -> Timeline:
         """Return the timeline. The first read and another metadata topic start a new timeline."""
+        if cluster.is_hidden:
+            raise self._not_authorized()
         if not cluster.logs and cluster.starts:
             raise SourceError(
                 f"{self._connection.where}: topics have remote storage, but the topic {TOPIC} does"
@@ -300,9 +302,12 @@ class RemoteLogSource:
         except Exception as error:  # noqa: BLE001 - source_error maps Java's
             self._identity = None
             if "TopicAuthorizationException" in type(error).__name__:
-                why = f"not authorized; grant its principal Read and Describe on topic {TOPIC}"
-                raise SourceRefusedError(f"{where}: the agent is {why}") from None
+                raise self._not_authorized() from None
             raise source_error(where, error) from None
+
+    def _not_authorized(self) -> SourceError:
+        why = f"not authorized; grant its principal Read and Describe on topic {TOPIC}"
+        return SourceRefusedError(f"{self._connection.where}: the agent is {why}")
 
 
 def opened(
