@@ -1,4 +1,4 @@
-"""Identity of a JVM: the reason if it does not have one, and a combined node."""
+"""Identity of a JVM: the reason if it is missing, in one line, and a combined node."""
 
 from __future__ import annotations
 
