@@ -170,8 +170,9 @@ def _headline(claims: Claims, one: Statement) -> Iterator[str]:
     before = claims.facts["previous"] or {}
     missed = [row["name"] for row in claims.facts["objectives"] if row["status"] == "missed"]
     newly = len({*missed} & {*before.get("newly_missed", ())})
+    opened = claims.facts["coverage"].get("since") or ""
     yield from _figures(
-        one.text,
+        one.text.partition(", observed only since")[0] if opened else one.text,
         [*claims.tally.values(), len(claims.facts["objectives"]), newly, before.get("missed")],
     )
     total = len(claims.facts["objectives"])
@@ -267,8 +268,8 @@ def _tile_status(claims: Claims, one: Statement, row: Row) -> Iterator[str]:
 
 def _tile_value(_: Claims, one: Statement, row: Row) -> Iterator[str]:
     value, low, high = (row[f"value{bound}"] for bound in _BOUNDS)
-    if row["state"] == "not_collected" and one.text not in {"not collected", "not applicable"}:
-        yield "it is not collected"
+    if row["state"] in {"not_collected", "not_applicable"}:
+        yield from () if one.text == row["state"].replace("_", " ") else ["it has no such figure"]
     if one.text in {"not known", "not collected", "not applicable"}:
         if row["state"] == "known" and value:
             yield f"it is known: {value}"

@@ -121,7 +121,7 @@ class StatementOptions:
         period = period.aligned(seconds)
         planned, corrected = self.calendar.maintenance, self.calendar.corrections
         how = attainment.Options(
-            own_windows=period.grain == periods.WEEK, burns=burns, maintenance=planned,
+            own_windows=True, burns=burns, maintenance=planned,
             corrections=corrected, window_seconds=seconds,
         )  # fmt: skip
         statements = attainment.read(engine, wanted, period, periods.now_us(), options=how)

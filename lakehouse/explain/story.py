@@ -131,8 +131,7 @@ def _scope(gold: Gold, objectives: Sequence[Objective], subject: Subject) -> Sco
         for lived in spans
         if (span := overlap(lived, within))
     }
-    own_windows = gold.period.grain == periods.WEEK
-    every = gold.statements(objectives, only=(kind, key), own_windows=own_windows)
+    every = gold.statements(objectives, only=(kind, key), own_windows=True)
     of_key = [one for one in every if one.subject.key == key]
     statements = [one for one in of_key if one.subject.partition in (None, subject.partition)]
     sources = {str(names[-1]): span for (of, names), span in lives.items() if of == "source"}

@@ -5,7 +5,7 @@ mail, webhook, JSON, CSV, ``explain``, notebooks and views use this decision. Ea
 is declared next to its records; ``facts/report_record.py`` lists them.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, NamedTuple
 
@@ -87,7 +87,8 @@ def decide(facts: Facts, question: Question, *, bad: bool | None = None) -> Evid
         bad: Whether it is bad. None: its figures decide.
     """
     floor = floor_of(facts)
-    time = _least(observed(facts, question), _of_subjects(facts, question))
+    rows = _of_rows(facts, question)
+    time = _least(observed(facts, question), _of_subjects(facts, question), _sum(rows))
     known, unknown = subjects(facts, question)
     state, reason = _without_data(facts, question, known, unknown) or (None, None)
     if state is None:
@@ -96,6 +97,7 @@ def decide(facts: Facts, question: Question, *, bad: bool | None = None) -> Evid
             reason = _unobserved(facts, question, time)
     has_figures = question.has_figures and figures.value_at(facts, question.fact)
     is_open = any(row.get(key) is None for row, key in _listed(facts, question.open))
+    is_open = is_open or not all(is_whole(one.percent) for one in rows)
     if _is_any_bad(facts, question) if bad is None else bad:
         state = "bad"
     elif has_figures and state == "not_known":
@@ -126,8 +128,7 @@ def observed(facts: Facts, question: Question) -> Time:
         time = Time(whole.get("expected_us") or 0, whole.get("observed_us") or 0)
         return _without_incomplete(facts, time, question.gold, len(whole.get("sources") or ()))
     times = _by_source(facts, families(question.read))
-    time = Time(sum(one.expected_us for one in times), sum(one.observed_us for one in times))
-    return _without_incomplete(facts, time, question.gold, len(times))
+    return _without_incomplete(facts, _sum(times), question.gold, len(times))
 
 
 def _by_source(facts: Facts, read_with: Collection[str]) -> list[Time]:
@@ -189,6 +190,24 @@ def _of_subjects(facts: Facts, question: Question) -> Time:
     keys = "expected_us", "unknown_us"
     expected, unknown = (sum(row.get(key) or 0 for row in rows) for key in keys)
     return Time(expected, max(0, expected - unknown))
+
+
+def _of_rows(facts: Facts, question: Question) -> list[Time]:
+    """Return the elapsed and known time of each row that has its unknown time.
+
+    A source can hide a metric of a family that is read.
+    """
+    found = [row.get(key) for row, key in _listed(facts, question.unknown)]
+    unknown = [us for us in found if us is not None]
+    if not unknown:
+        return []
+    start, end = span_of(facts, "from", "to")
+    elapsed_us = round((end - start) * facts.get("elapsed", 1))
+    return [Time(elapsed_us, max(0, elapsed_us - us)) for us in unknown] if elapsed_us else []
+
+
+def _sum(times: Sequence[Time]) -> Time:
+    return Time(sum(one.expected_us for one in times), sum(one.observed_us for one in times))
 
 
 def _is_uncertain(facts: Facts, question: Question) -> bool:
@@ -285,10 +304,15 @@ def hidden(facts: Facts, question: Question) -> dict[str, tuple[float, float]]:
     return found
 
 
-def hidden_texts(facts: Facts, question: Question) -> dict[str, str]:
-    """Return the same in words, by the check."""
+def hidden_texts(
+    facts: Facts, question: Question, metrics: Collection[str] | None = None
+) -> dict[str, str]:
+    """Return the same in words, by the check; only checks that concern some metrics, if given."""
     texts = {}
+    concerns = {check.name: check.concerns for check in question.checks}
     for name, times in hidden(facts, question).items():
+        if metrics is not None and set(metrics).isdisjoint(concerns[name]):
+            continue
         counted, shown = (display.seconds(one) for one in times)
         some = figures.sentence("some_shown" if times[1] else "none_shown", time=shown)
         texts[name] = figures.sentence(name, counted=counted, shown=some)

@@ -43,7 +43,7 @@ class Options(NamedTuple):
 
     Attributes:
         own_windows: Whether each objective is stated over the window of its own that ends with the
-            period (see ``TimeWindow.of``), and not over the period.
+            period (see ``TimeWindow.of``), if the period is a week. Otherwise over the period.
         burns: Whether there are burn rates.
         maintenance: Planned maintenance.
         corrections: Time that was agreed not to count.
@@ -159,7 +159,7 @@ class _Reader:
 
     def _window(self, objective: Objective) -> tuple[Period, int]:
         """Return the period of an objective up to the present, and the rest of its window."""
-        if not self.options.own_windows:
+        if not self.options.own_windows or self.period.grain != periods.WEEK:
             return self.period, 0
         # A rolling window ends at the present, in whole windows.
         present = instant(-(-self.until_us // self.gold.window_us) * self.gold.window_us)

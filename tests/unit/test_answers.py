@@ -22,6 +22,7 @@ from lakehouse.report import evidence
 from lakehouse.report.csv_files import files
 from lakehouse.report.facts.report_record import QUESTIONS, metrics_of, question, with_answers
 from lakehouse.report.facts.sections.consumer_groups import group_totals
+from lakehouse.report.figures import value_at
 from lakehouse.report.tables import availability, clients, storage
 from lakehouse.report.tables.section import details
 from tests import sample_facts
@@ -386,6 +387,26 @@ def test_broker_that_was_not_asked_is_not_observed() -> None:
     found = answer(facts, "throttling")
     assert found.state == "not_known"
     assert found.observed_percent == pytest.approx(100 / 3)
+
+
+@pytest.mark.parametrize(
+    ("path", "question_", "rows"),
+    [("service.latency", "latency", 3), ("consumer_lag", "lag", 1), ("min_isr.brokers", "racks", 3)],
+)
+def test_metric_that_a_read_family_hides_is_not_observed(
+    path: str, question_: str, rows: int
+) -> None:
+    facts = quiet()
+    found = value_at(facts, path)
+    own = found if isinstance(found, list) else [found]
+    assert len(own) == rows
+    assert answer(facts, question_).state == "good"
+    own[0]["unknown_us"] = round(0.02 * WEEK)
+    assert answer(facts, question_).state == "partly_known", "even if others were observed"
+    for row in own:
+        row["unknown_us"] = round(0.7 * WEEK)
+    hidden = answer(facts, question_)
+    assert (hidden.state, hidden.observed_percent) == ("not_known", pytest.approx(30))
 
 
 # What brokers counted, and no source showed (row 4).

@@ -412,3 +412,57 @@ def test_a_team_met_no_week_in_which_a_subject_that_is_not_listed_was_uncertain(
     assert [one["verdict"] for one in own["history"]] == [
         "met", "met", "met", "no_data", "no_data", "met", "met", "met",
     ]  # fmt: skip
+
+
+# More bad time than the worst status has, and losses beside unread time.
+
+
+def test_figure_is_of_subject_with_most_bad_time() -> None:
+    made = facts()
+    uncertain = subject(unknown=3 * 24 * 60, verdict="uncertain", topic="orders")
+    known = subject(2, verdict="met", topic="scratch")
+    named(made, "leaderless")["subjects"] = [uncertain, known]
+    row = figure(with_figures(made), "no_leader")
+    assert (row["topic"], row["value"], row["state"]) == ("scratch", 2 * MINUTE_US, "known")
+
+
+def test_figure_beside_subject_without_data_has_no_upper_bound() -> None:
+    made = facts()
+    blind = subject(unknown=7 * 24 * 60, verdict="no_data", topic="orders")
+    named(made, "leaderless")["subjects"] = [blind, subject(2, topic="scratch")]
+    row = figure(with_figures(made), "no_leader")
+    assert (row["value"], row["value_high"]) == (2 * MINUTE_US, None)
+    named(made, "leaderless")["subjects"] = [blind, subject(0, topic="scratch")]
+    assert figure(with_figures(made), "no_leader")["state"] == "not_known"
+
+
+@pytest.mark.parametrize(("share", "high"), [(1.0, 30.0), (0.7, None)])
+def test_loss_beside_unread_time_has_no_upper_bound(share: float, high: float | None) -> None:
+    made = facts()
+    for row in made["coverage"]["sources"]:
+        if row["family"] == "offsets":
+            row["observed_us"] = round(row["observed_us"] * share)
+    lost = {"group": "a", "topics": 1, "partitions": 1, "unknown_us": 0}
+    made["lost_before_read"]["totals"] = [{**lost, "offsets_low": 20.0, "offsets_high": 30.0}]
+    row = figure(with_figures(made), "messages_lost")
+    assert (row["value_low"], row["value_high"]) == (20.0, high)
+
+
+# What brokers or controllers counted, and no series showed.
+
+
+@pytest.mark.parametrize(
+    ("counted", "statuses"),
+    [(0.0, ["met", "met"]), (1200.0, ["uncertain", "met"]), (None, ["uncertain", "uncertain"])],
+)
+def test_objective_is_not_met_while_more_was_counted(
+    counted: float | None, statuses: list[str]
+) -> None:
+    made = facts()
+    made["min_isr"] |= {
+        "brokers": [{"under_min_isr_partition_seconds": counted, "sum_of_partitions_seconds": 0}],
+        "controllers": [{"offline_partition_seconds": 180.0 if counted is None else 0.0}],
+    }
+    found = with_figures(made)
+    assert [named(found, name)["status"] for name in ("min-isr", "leaderless")] == statuses
+    assert named(found, "throttled")["status"] == "met"

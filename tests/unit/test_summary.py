@@ -297,9 +297,8 @@ def test_null_fact_is_never_a_quiet_sentence(key: str, percent: float) -> None:
 @pytest.mark.parametrize("words", ["not known", "not collected", "not applicable"])
 def test_unknown_figure_is_not_a_number(number: int, words: str) -> None:
     found = facts()
-    state = "not_known" if words == "not known" else "not_collected"
     found["key_figures"][number] |= {
-        "state": state, "reason": f"{words.capitalize()}: family x failed.",
+        "state": words.replace(" ", "_"), "reason": f"{words.capitalize()}: family x failed.",
         "value": None, "value_low": None, "value_high": None,
     }  # fmt: skip
     tile = summarize(found).tiles[number]
@@ -339,6 +338,37 @@ def test_uncertain_objective_has_its_bounds_as_figures() -> None:
         "99.06 to 99.94 %",
         "6 to 94 %",
     )
+
+
+def test_missed_objective_beside_unobserved_time_has_its_bounds_as_figures() -> None:
+    found = facts()
+    before = rows_of(summarize(found))["produce-throttling"][2:]
+    row = found["objectives"][1]["subjects"][0]
+    row |= subject(0.99, (row["bad_us"],) * 3, 5 * 24 * 60 * MINUTE)
+    assert (found["objectives"][1]["name"], row["verdict"]) == ("produce-throttling", "missed")
+    found["objectives"][1] |= {key: row[key] for key in ("used", "used_low", "used_high")}
+    after = rows_of(summarize(found))["produce-throttling"]
+    assert (before, after[0]) == (("97.38 %", "262 %"), "Missed")
+    assert after[2:] == ("25.9 to 97.4 %", "261 to 7,405 %")
+
+
+def test_pooled_share_that_unobserved_time_decides_has_bounds() -> None:
+    found = facts()
+    found["composites"][0] |= {"verdict": "uncertain", "attainment_low": 0.143}
+    assert "6 objectives: 14.30 to 99.86 % (target 99.67 %)." in plain(summarize(found).notes[1])
+
+
+@pytest.mark.parametrize(
+    ("since", "then"),
+    [("22 23:00", "observed only since Sun 22 Nov 23:00:00"), ("16 00:00:05", "")],
+)
+def test_headline_says_since_when_the_cluster_is_observed(since: str, then: str) -> None:
+    found = facts(previous=None)
+    for one in found["objectives"]:
+        one["status"] = "met"
+    found["coverage"]["since"] = at(since)
+    headline = summarize(found).headline
+    assert (headline.text, plain((headline.then,))) == ("All 9 objectives met", then)
 
 
 @pytest.mark.parametrize(

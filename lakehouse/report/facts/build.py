@@ -5,7 +5,7 @@ other facts as JSON, because a team's figures are computed again from its rows.
 """
 
 import datetime as dt
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from importlib.metadata import version
@@ -17,7 +17,7 @@ from lakehouse.core.periods import Period, iso, micros
 from lakehouse.core.subjects import FLOOR_PERCENT, SUBJECT
 from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import subjects_of, window_of
-from lakehouse.report.evidence import Evidence, floor_of
+from lakehouse.report.evidence import Evidence, floor_of, hidden_texts
 from lakehouse.report.facts.fields import Bounds, to_json
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.key_figures import (
@@ -43,6 +43,7 @@ from lakehouse.report.facts.report_record import (
     with_answers,
 )
 from lakehouse.report.facts.sections.monitoring import coverage
+from lakehouse.report.facts.sections.replication import MIN_ISR_QUESTION
 from lakehouse.report.figures import Facts, Row
 from lakehouse.slo.report_calendar import OF_UTC, Calendar
 from lakehouse.slo.sla_statement import Statement
@@ -125,7 +126,7 @@ def _promised(
 ) -> list[Statement]:
     return gold.statements(
         objectives,
-        own_windows=gold.period.grain == periods.WEEK,
+        own_windows=True,
         maintenance=calendar.maintenance,
         corrections=calendar.corrections,
         **more,
@@ -192,7 +193,7 @@ def _stated(
     facts: Facts, name: str, question: str, compute: Callable[[Facts], Figure]
 ) -> KeyFigure:
     figure, evidence, weeks = compute(facts), _evidence(facts, question), weeks_of(facts)
-    state, more = _STATES.get(evidence.state, "known"), counted_more(facts, name)
+    state, more = _state(evidence), counted_more(facts, name)
     is_nothing = figure.value.value is None or (more and not figure.value.value)
     if is_nothing and state == "known":
         state = "not_known"
@@ -202,7 +203,7 @@ def _stated(
         )
     elif more or _is_under_floor(facts, evidence):
         figure = figure.at_least()
-    elif figure.unit == "clients" and figure.value.value and not evidence.is_whole:
+    elif figure.unit in _COUNTED and figure.value.value and not evidence.is_whole:
         # Unobserved time may hide more subjects.
         figure = figure._replace(value=figure.value._replace(high=None))
     previous, change = _compared(facts, figure, weeks)
@@ -216,12 +217,11 @@ def _stated(
     )  # fmt: skip
 
 
-_STATES: Final = {
-    "not_known": "not_known",
-    "not_collected": "not_collected",
-    "not_applicable": "not_collected",
-}
-"""States of evidence without a figure."""
+_COUNTED: Final = {"clients", "offsets"}
+
+
+def _state(evidence: Evidence) -> str:
+    return "known" if evidence.is_answered else evidence.state
 
 
 def _evidence(facts: Facts, question: str) -> Evidence:
@@ -275,6 +275,9 @@ def with_figures(facts: Mapping[str, Any]) -> dict[str, Any]:
     objectives = with_budgets(
         facts["objectives"], running=bool(facts.get("running")), floor=floor_of(facts)
     )
+    for row in objectives:
+        if row["status"] in {"met", "on_track"} and _is_hidden(facts, row["metrics"]):
+            row["status"] = "uncertain"
     if facts.get("week"):
         for row in objectives:
             now = to_json(this_week(row, facts["week"]["iso"]))
@@ -283,6 +286,11 @@ def with_figures(facts: Mapping[str, Any]) -> dict[str, Any]:
     found["previous"] = to_json(previous(found))
     found["key_figures"] = to_json(key_figures(found))
     return found
+
+
+def _is_hidden(facts: Facts, metrics: Collection[str]) -> bool:
+    """Return True if brokers or controllers counted more bad time than any series showed."""
+    return bool(hidden_texts(facts, MIN_ISR_QUESTION, metrics))
 
 
 def previous(facts: Mapping[str, Any]) -> Previous | None:

@@ -331,6 +331,7 @@ class Check(NamedTuple):
 
     Attributes:
         name: Its sentence in page.yaml.
+        concerns: Metrics of objectives that hidden series would make worse.
         counted: The component's own count.
         shown: The sum over series.
         scale: Factor from the series' unit to seconds.
@@ -338,6 +339,7 @@ class Check(NamedTuple):
     """
 
     name: str
+    concerns: tuple[str, ...]
     counted: Rows
     shown: Rows
     scale: float = 1.0
@@ -364,6 +366,7 @@ class Question(NamedTuple):
         needs_rows: Whether an empty list there means unknown.
         has_figures: Whether rows, neither good nor bad, are stated at any coverage.
         open: Figures that leave it partly known while they are null.
+        unknown: Unknown time of its rows: time without a value, even if its family was read.
         family: The family to enable; empty: the first that reads the metric.
         shows: Metrics with figures in the section: its records, and patterns of others.
         section: Anchor of the section that states it; empty: none.
@@ -384,6 +387,7 @@ class Question(NamedTuple):
     needs_rows: bool = False
     has_figures: bool = False
     open: tuple[Rows, ...] = ()
+    unknown: tuple[Rows, ...] = ()
     family: str = ""
     shows: tuple[type | str, ...] = ()
     section: str = ""
@@ -403,5 +407,5 @@ class Question(NamedTuple):
         """
         compared = [rows for check in self.checks for rows in (check.counted, check.shown)]
         subjects = [] if self.subjects is None else [self.subjects]
-        for rows in (*self.bad, *self.open, *compared, *subjects):
+        for rows in (*self.bad, *self.open, *self.unknown, *compared, *subjects):
             check_keys(rows.record, rows.keys)

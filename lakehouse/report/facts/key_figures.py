@@ -1,7 +1,7 @@
 """The figures at the start of a report, before comparison: each is a function of the facts.
 
-A figure of time is the bad time of the worst subject of its objective, as in the list of
-objectives.
+A figure of time is the bad time of the subject of its objective that has most of it. The list of
+objectives has the subject with the worst status, which may have less.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -102,18 +102,17 @@ def _widened(bad: Bounds, unknown_us: float | None) -> Bounds:
     return bad._replace(high=bad.high + unknown_us)
 
 
-_CHECKS: Final[Mapping[str, Sequence[str]]] = {
-    "writes_unavailable": ("brokers_min_isr", "controllers_leader"),
-    "no_leader": ("controllers_leader",),
+_METRICS: Final[Mapping[str, str]] = {
+    "writes_unavailable": UNAVAILABLE,
+    "no_leader": LEADERLESS,
 }
-"""Checks of the question on availability, by the figure that they limit."""
+"""Metrics of the figures on availability."""
 
 
 def counted_more(facts: Facts, name: str) -> str:
     """Return what brokers or controllers counted beyond a figure; empty if nothing."""
-    checks = _CHECKS.get(name, ())
-    texts = hidden_texts(facts, MIN_ISR_QUESTION) if checks else {}
-    return "; ".join(text for check, text in texts.items() if check in checks)
+    metrics = [_METRICS[name]] if name in _METRICS else []
+    return "; ".join(hidden_texts(facts, MIN_ISR_QUESTION, metrics).values())
 
 
 # Times.
@@ -132,15 +131,29 @@ def _bad_time(metrics: Sequence[str], path: str, key: str) -> Callable[[Facts], 
                 else NOT_KNOWN
                 for week in _past(facts, one)
             ]
-            worst = one["subjects"][0]
-            bad = NOT_KNOWN if worst.get("attainment") is None else bounds_in(worst, "bad_us")
-            return _of_worst(worst, bad, past, one["name"])
+            return _of_subjects(one["subjects"], past, one["name"])
         rows = value_at(facts, path) or ()
         worst = _most(rows, key)
         of_none = next((row for row in rows if row.get(key) is not None), NOTHING)
         return _of_worst(worst, bounds_in(worst or of_none, key), (), None)
 
     return compute
+
+
+def _of_subjects(subjects: Sequence[Row], past: Sequence[Bounds], objective: str) -> Figure:
+    """Return the figure of the subject with most bad time; a subject without data may have more."""
+    known = [row for row in subjects if row.get("attainment") is not None]
+    worst = max(known, key=lambda row: row.get("bad_us") or 0, default=subjects[0])
+    if not known or (len(known) < len(subjects) and not worst.get("bad_us")):
+        return _of_worst(subjects[0], NOT_KNOWN, past, objective)
+    bad = bounds_in(worst, "bad_us")
+    if len(known) < len(subjects):
+        bad = bad._replace(high=None)
+    figure = _of_worst(worst, bad, past, objective)
+    every = [_widened(bounds_in(row, "bad_us"), row.get("unknown_us")).high for row in known]
+    highs = [high for high in (figure.now.high, *every) if high is not None]
+    is_open = len(highs) <= len(every)
+    return figure._replace(now=figure.now._replace(high=None if is_open else max(highs)))
 
 
 def _of_worst(worst: Row, bad: Bounds, past: Sequence[Bounds], objective: str | None) -> Figure:

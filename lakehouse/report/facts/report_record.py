@@ -164,7 +164,7 @@ class KeyFigure(NamedTuple):
     name: Annotated[str, Means(
         "writes_unavailable, no_leader, messages_lost, clients_throttled, coverage, "
         "requests_failed or produce_latency")]  # fmt: skip
-    state: Annotated[str, Means("known, not_known or not_collected")]
+    state: Annotated[str, Means("known, not_known, not_collected or not_applicable")]
     reason: Annotated[str | None, Means("reason if it is not known")]
     value: Annotated[Bounds, Means("figure; its upper bound is empty if unknown time can add more")]
     unit: Annotated[str, Means("us, offsets, clients, share or ms")]

@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple, cast
 from lakehouse.core import display
 from lakehouse.core.metrics import COVERAGE
 from lakehouse.core.periods import DAY_US, Span
+from lakehouse.core.subjects import is_whole
 from lakehouse.report import figures
 from lakehouse.report.facts.fields import Bounds, bounds_in
 from lakehouse.report.facts.objectives.statement_rows import STATUSES, Status
@@ -145,15 +146,22 @@ def _objective(one: _Judged, facts: Facts, frame: Frame) -> Objective:
 
 
 def _figures(one: _Judged, frame: Frame) -> tuple[str, str]:
-    """Return attainment and used budget; their bounds if these decide the status."""
+    """Return attainment and used budget; their bounds if unobserved time is much of them."""
     worst, (used, low, high) = one.worst or {}, one.used
     least, most = worst.get("attainment_low"), worst.get("attainment_high")
-    if (one.status == "uncertain" or frame.is_blind) and least is not None and most is not None:
+    is_wide = one.status == "uncertain" or frame.is_blind or not _is_observed(worst)
+    if is_wide and least is not None and most is not None:
         share = texts.between_shares(least, most, 1, float(one.row["target"]))
         return share, texts.used_between(low, high)
     apart = (0, 1, float(one.row["target"]))
     share = display.share(worst.get("attainment"), apart=apart)
     return share, texts.used(used)
+
+
+def _is_observed(worst: Row) -> bool:
+    """Return True if nearly all expected time of a subject was observed."""
+    expected_us, unknown_us = worst.get("expected_us"), worst.get("unknown_us")
+    return not expected_us or not unknown_us or is_whole(100 * (1 - unknown_us / expected_us))
 
 
 def _bounds(worst: Row) -> str:
@@ -194,7 +202,7 @@ def _tally(one: _Judged, frame: Frame) -> str:
         if count := one.verdict.get(verdict):
             status = words(f"status.{verdict}").lower()
             return line("objective.some", count=count, subjects=subjects, status=status)
-    return line("objective.all_met", subjects=subjects)
+    return line("objective.all_met", subjects=subjects) if one.status == "met" else subjects
 
 
 def _subjects(row: Row) -> str:

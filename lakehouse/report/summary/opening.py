@@ -28,7 +28,8 @@ class Headline(NamedTuple):
     Attributes:
         status: The worst status of all objectives; ``no_data`` below the coverage floor.
         text: ``4 of 9 objectives missed``.
-        then: ``the same 4 as last week``; empty if there is nothing to compare with.
+        then: ``the same 4 as last week``, or since when the cluster is observed; empty if there is
+            nothing to compare with.
     """
 
     status: Status
@@ -133,6 +134,9 @@ def _text(worst: Status, tally: Counter[Status], frame: Frame) -> str:
 def _then(facts: Facts, objectives: Sequence[Objective], frame: Frame) -> str:
     """Return what is different from the week before; empty if there is nothing to compare with."""
     before = facts.get("previous")
+    since = (facts.get("coverage") or {}).get("since")
+    if since and not _is_whole_since(figures.moment(since), frame):
+        return line("headline.since", since=display.day_and_time(since))
     if not before or before.get("missed") is None:
         return ""
     names = {one.name for one in objectives if one.status == "missed"}
@@ -145,6 +149,13 @@ def _then(facts: Facts, objectives: Sequence[Objective], frame: Frame) -> str:
     if fewer:
         return "" if frame.is_running else line("headline.fewer", count=int(before["missed"]))
     return line("headline.same", count=missed)
+
+
+def _is_whole_since(first_us: int, frame: Frame) -> bool:
+    """Return True if nearly all of the time so far is after the first observation."""
+    start = frame.span[0]
+    elapsed_us = frame.observed_to - start
+    return elapsed_us > 0 and is_whole(100 * (1 - (first_us - start) / elapsed_us))
 
 
 _QUESTIONS: Final = {
@@ -164,7 +175,11 @@ _ANCHORS: Final = {
 }
 
 _LEVELS: Final = ("topic", "group", "source", "client")
-_NOT_APPLICABLE: Final = "Not applicable: "
+_UNKNOWN: Final = {
+    "not_collected": "tile.not_collected",
+    "not_applicable": "tile.not_applicable",
+}
+"""Words of states without a figure; any other figure without a value is not known."""
 
 
 def tiles(facts: Facts, objectives: tuple[Objective, ...], frame: Frame) -> tuple[Tile, ...]:
@@ -207,18 +222,13 @@ def _is_stated(figure: Bounded) -> bool:
 
 
 def _unknown(row: Row) -> str:
-    if str(row.get("reason") or "").startswith(_NOT_APPLICABLE):
-        return words("tile.not_applicable")
-    if row.get("state") == "not_collected":
-        return words("tile.not_collected")
-    return display.NOT_KNOWN
+    name = _UNKNOWN.get(str(row.get("state")))
+    return words(name) if name else display.NOT_KNOWN
 
 
 def _reason(row: Row) -> Text:
     """Return why a figure is not known, without the words that its value is."""
-    reason = str(row.get("reason") or "")
-    for opening in ("Not known: ", "Not collected: ", _NOT_APPLICABLE):
-        reason = reason.removeprefix(opening)
+    reason = str(row.get("reason") or "").removeprefix(f"{_unknown(row).capitalize()}: ")
     return (display.line(reason),) if reason else ()
 
 

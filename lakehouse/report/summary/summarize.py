@@ -329,12 +329,20 @@ def _pooled(facts: Facts) -> list[Text]:
             "notes.pooled",
             title=display.line(row["title"]),
             count=sum(one["subjects"] > 0 for one in row["objectives"]),
-            share=display.share(row.get("attainment")),
+            share=_pooled_share(row),
             target=display.share(row.get("target")),
         )
         for row in facts.get("composites") or ()
         if not (row.get("team") or row.get("tier")) and row.get("attainment") is not None
     ]
+
+
+def _pooled_share(row: Row) -> str:
+    """Return the share of a composite; its bounds if unobserved time decides between them."""
+    if row.get("verdict") == "uncertain":
+        low, high = row["attainment_low"], row["attainment_high"]
+        return texts.between_shares(low, high, 2, float(row["target"]))
+    return display.share(row.get("attainment"))
 
 
 def _restated(facts: Facts) -> list[Text]:

@@ -17,7 +17,7 @@ from lakehouse.engines.gold_reader import Row, is_same
 from lakehouse.report.facts import fields
 from lakehouse.report.facts.fields import Bounds, Known, Means, Question, Rows
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.facts.gold_figures import duration
+from lakehouse.report.facts.gold_figures import duration, unread
 from lakehouse.slo.sla_statement import Statement, unknown_of
 from lakehouse.slo.trends import NO_WEEKS, Weeks
 
@@ -25,6 +25,8 @@ ROUNDED_UP: Final = 2**0.25
 """Agents round records up by less than this factor."""
 
 _LOST: Final = "kafka.group.non_consumed"
+_SLACK_US: Final = 180_000_000
+"""Shorter times without readings hide no group; a group is reported that soon after them."""
 _Key = tuple[str, str]
 _key: Final = itemgetter("consumer_group", "topic")
 _FIGURES: Final = ("records_max", "seconds_low_max", "seconds_high_max", "seconds_unknown_us")
@@ -78,6 +80,8 @@ class ConsumerLag(NamedTuple):
     partitions: Annotated[list[PartitionBehind] | None, Means(
         "partitions with more than 10,000 unread records")]  # fmt: skip
     groups_read: Annotated[int | None, Means("number of groups whose lag was collected")]
+    unknown_us: Annotated[int | None, Means(
+        "unknown time of the group and topic with most of it, microseconds")] = None  # fmt: skip
 
 
 class LostOffsets(NamedTuple):
@@ -129,16 +133,19 @@ def consumer_lag(gold: Gold, objectives: Sequence[Objective]) -> ConsumerLag:
     expected = {subject.group: us for subject, us in gold.expected("group")}
     if not rows:  # newer tables have a row of every group that an agent read
         return ConsumerLag(None, None, None if any(expected.values()) else 0)
+    rows = [row for row in rows if gold.concerns(row, chosen)]
+    unseen = [_unknown_us(row, expected.get(row["consumer_group"])) for row in rows]
     groups = [
-        _group(row, last[_key(row)], expected.get(row["consumer_group"]))
-        for row in rows
-        if gold.concerns(row, chosen) and (row["behind_high_us"] or row["seconds_low_max"])
+        _group(row, last[_key(row)], unknown_us)
+        for row, unknown_us in zip(rows, unseen, strict=True)
+        if row["behind_high_us"] or row["seconds_low_max"]
     ]
     groups.sort(key=lambda one: (-(one.behind_us.high or 0), one.group, one.topic))
     unknown = {(one.group, one.topic): one.unknown_us for one in groups}
     far = (row for row in _stretches(gold) if gold.concerns(row, chosen))
-    read = len({row["consumer_group"] for row in rows if gold.concerns(row, chosen)})
-    return ConsumerLag(groups, [_partition(row, unknown) for row in far], read)
+    read = len({row["consumer_group"] for row in rows})
+    most_us = max((us for us in unseen if us is not None), default=None)
+    return ConsumerLag(groups, [_partition(row, unknown) for row in far], read, most_us)
 
 
 def lost_before_read(
@@ -177,9 +184,12 @@ def _lost(
     """Return offsets that expired before a group had read them, for groups with objectives.
 
     Without objectives all groups count. Offsets that expired in unknown time of a group may have no
-    row. So the result has that time as well, and no high bound. Without an objective the unknown
-    time of the loss is not known, and the high bound is missing as well.
+    row. So the result has that time as well, and no high bound. A group that was first reported just
+    after a time without readings may be older, so its high bound is missing as well.
+    Without an objective the unknown time of the loss is not known, and the high bound is missing.
     """
+    unread_ends = _unread_ends(gold) if rows else []
+    first_us = {one.group: one.first_us for one in gold.subjects if one.kind == "group"}
     unknown = {key[3]: us for key, us in unknown_of(statements, _LOST).items()}
     chosen = [one for one in objectives if one.metric == _LOST]
     groups = []
@@ -188,12 +198,20 @@ def _lost(
             group = row["consumer_group"]
             unknown_us = max(row["series_unknown_us"], unknown.get(group, 0))
             is_stated = group in unknown and not gold.is_incomplete(tables.LOST_OFFSETS)
-            is_open = unknown_us > 0 or not is_stated
+            at_us = first_us.get(group, 0)
+            is_older = any(end <= at_us <= end + _SLACK_US for end in unread_ends)
+            is_open = unknown_us > 0 or is_older or not is_stated
             bounds = (row["offsets_low"], row["offsets_high"])
             own = LostOffsets(group, row["topic"], row["partition_id"], *bounds, unknown_us)
             groups.append(own._replace(offsets_high=None) if is_open else own)
     groups.sort(key=lambda one: (-one.offsets_low, str(one.group), str(one.topic)))
     return groups
+
+
+def _unread_ends(gold: Gold) -> list[int]:
+    """Return the ends of longer times in which a source did not read groups."""
+    away = unread(gold, f"{_LOST}.low").values()
+    return [end for spans in away for start, end in spans if end - start > _SLACK_US]
 
 
 _OF_GROUP: Final = ("group", "team", "owner", "tier")
@@ -238,10 +256,12 @@ def _most(values: Iterable[int | None]) -> int | None:
     return None if None in found else max(value for value in found if value is not None)
 
 
-def _group(row: Row, last: Row, expected_us: int | None) -> GroupLag:
-    most, unknown_us = _behind(row), None
-    if expected_us is not None:
-        unknown_us = max(0, expected_us - row["seen_us"])
+def _unknown_us(row: Row, expected_us: int | None) -> int | None:
+    return None if expected_us is None else max(0, expected_us - row["seen_us"])
+
+
+def _group(row: Row, last: Row, unknown_us: int | None) -> GroupLag:
+    most = _behind(row)
     most = most._replace(
         records_high=peak_high(most.records_high, unknown_us),
         seconds_high=peak_high(most.seconds_high, unknown_us),
@@ -311,6 +331,7 @@ LAG_QUESTION: Final = Question(
     not_applicable=_NO_GROUP,
     fact="consumer_lag.groups",
     bad=(Rows(GroupLag, "consumer_lag.groups", ("behind_us", "behind_high_us")),),
+    unknown=(Rows(ConsumerLag, "consumer_lag", ("unknown_us",)),),
     shows=("kafka.group.lag", "kafka.group.partition_lag", "kafka.group.time_lag.*"),
 )
 

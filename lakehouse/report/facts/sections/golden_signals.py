@@ -287,6 +287,7 @@ LATENCY_QUESTION: Final = Question(
     needs_rows=True,
     bad=(Rows(Latency, "service.latency", ("slow_us", "slow_high_us")),),
     open=(Rows(Latency, "service.latency", ("p99_ms_max",)),),
+    unknown=(Rows(Latency, "service.latency", ("unknown_us",)),),
     shows=("kafka.broker.produce.time.p99", "kafka.broker.fetch_consumer.time.p99"),
 )
 

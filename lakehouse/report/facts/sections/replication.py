@@ -400,11 +400,13 @@ MIN_ISR_QUESTION: Final = Question(
     checks=(
         Check(
             "brokers_min_isr",
+            (UNAVAILABLE, UNDER_MIN_ISR),
             Rows(IsrBroker, "min_isr.brokers", ("under_min_isr_partition_seconds",)),
             Rows(IsrBroker, "min_isr.brokers", ("sum_of_partitions_seconds",)),
         ),
         Check(
             "controllers_leader",
+            (UNAVAILABLE, LEADERLESS),
             Rows(Controller, "min_isr.controllers", ("offline_partition_seconds",)),
             Rows(Topic, "min_isr.topics", ("leaderless_us",)),
             scale=1e-6,  # microseconds
@@ -423,6 +425,7 @@ RACKS: Final = Question(
     read=COUNTED_BY_BROKER,
     gold=("sources",),
     fact="min_isr.brokers",
+    unknown=(Rows(IsrBroker, "min_isr.brokers", ("unknown_us",)),),
     bad=(Rows(IsrBroker, "min_isr.brokers", ("under_min_isr_partition_seconds",)),),
 )
 
