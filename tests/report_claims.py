@@ -594,7 +594,7 @@ def _note(claims: Claims, one: Statement) -> Iterator[str]:
     used = [row["used"] or 0 for row in claims.events.values()]
     major = sum(share >= 0.5 for share in used)
     pooled = [
-        [row["target"], row["attainment"], sum(each["subjects"] > 0 for each in row["objectives"])]
+        [row["target"], *bounds(row, "attainment"), sum(each["subjects"] > 0 for each in row["objectives"])]
         for row in facts["composites"]
     ]
     lenient = sum(
@@ -606,6 +606,7 @@ def _note(claims: Claims, one: Statement) -> Iterator[str]:
         [*claims.tally.values()], major, len(used) - major, pooled, claims.unobserved, lenient,
         len(facts["restated"] or ()), facts["coverage"]["percent"], facts["min_coverage_percent"],
         [len(used) - most for most in (3, 5)],
+        [row["observed_percent"] for row in facts["answers"] or ()],
     ]  # fmt: skip
     yield from _figures(one.text, told, "1.5")
     if "No status on this page depends" in one.text and (

@@ -67,6 +67,7 @@ def _faults(run: Run, told: set[tuple[Any, ...]]) -> Iterable[tuple[str, bool]]:
         "an edge is negative": run.lead < 0 or run.tail < 0,
         "an edge is longer than a day": max(run.lead, run.tail) > DAY,
         "the value is no number": run.value is not None and not _number(run.value),
+        "a count is negative": "increase" in run.flags and (run.value or 0) < 0,
         "no metric can have this name": not _METRIC.fullmatch(run.metric),
         "a name is empty or too long": mangled,
         "topic is missing": run.partition is not None and run.topic is None,

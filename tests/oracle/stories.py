@@ -362,6 +362,7 @@ def bad_input(it: Story) -> None:
     it.bad(50, 60, lead=-1)
     it.bad(50, 60, tail=86_401)
     it.run(ISR, 50, 60, float("nan"), topic="t", partition=0)
+    it.run("kafka.topic.bytes_in", 50, 60, -5.0, topic="t", flags=(tables.FLAG_INCREASE,))
     it.run("Kafka\x00", 50, 60, 1.0, topic="t", partition=0)
     it.run(ISR, 50, 60, 1.0, topic="t" * 32_768, partition=0)
     it.run(ISR, 50, 60, 1.0, partition=0)

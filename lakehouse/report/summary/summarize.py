@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from lakehouse.core import display
 from lakehouse.core.periods import Span, length
+from lakehouse.core.subjects import is_whole
 from lakehouse.report import figures
 from lakehouse.report.figures import Facts, Name, Row
 from lakehouse.report.summary import events, impacts, texts
@@ -272,7 +273,7 @@ def notes(facts: Facts, objectives: Sequence[Objective], frame: Frame) -> tuple[
     """Return the notes of a report, one sentence or two each."""
     found = _restated(facts)
     if not frame.is_blind:
-        found += [_unobserved(facts, objectives, frame)]
+        found += [_unobserved(facts, objectives, frame), _partly(facts)]
         found += [() if frame.is_running else one for one in _pooled(facts)]
     found += [_since(facts)]
     return tuple(filter(None, found))
@@ -311,7 +312,28 @@ def _depends(facts: Facts, objectives: Sequence[Objective]) -> Text:
     if lenient:
         return text("notes.lenient", count=lenient)
     is_open = any(one.status in {"uncertain", "no_data"} for one in objectives)
+    is_open = is_open or bool(_observed_in_part(facts))
     return (words("notes.uncertain" if is_open else "notes.independent"),)
+
+
+def _partly(facts: Facts) -> Text:
+    """Return the questions of which much was not observed, even before their subjects were."""
+    parts = [
+        line("notes.part", asked=asked, share=display.share(percent / 100, 1, "down"))
+        for asked, percent in _observed_in_part(facts)
+    ]
+    return text("notes.partly", parts=listed(parts, len(parts))) if parts else ()
+
+
+def _observed_in_part(facts: Facts) -> list[tuple[str, float]]:
+    return [
+        (asked, row["observed_percent"])
+        for row in facts.get("answers") or ()
+        if row["state"] in {"bad", "good", "partly_known"}
+        and row["observed_percent"] is not None
+        and not is_whole(row["observed_percent"])
+        and (asked := words(f"asked.{row['question']}"))
+    ]
 
 
 def _is_lenient(objective: Row) -> bool:

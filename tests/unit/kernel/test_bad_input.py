@@ -24,6 +24,7 @@ REASONS = {
     "an edge is negative": 1,
     "an edge is longer than a day": 1,
     "the value is no number": 1,
+    "a count is negative": 1,
     "no metric can have this name": 1,
     "a name is empty or too long": 1,
     "topic is missing": 1,

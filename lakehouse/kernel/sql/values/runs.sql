@@ -68,6 +68,7 @@ SELECT stream, on_axis(r.u, start_us) AS s, s + (in_time(end_us) - start_us) AS 
         WHEN lead_us < 0 OR tail_us < 0 THEN 'an edge is negative'
         WHEN greatest(lead_us, tail_us) > 86400000000 THEN 'an edge is longer than a day'
         WHEN NOT is_number(value) THEN 'the value is no number'
+        WHEN is_increase(flags) AND value < 0 THEN 'a count is negative'
         WHEN fault IS NOT NULL THEN fault
         WHEN set_number IS NOT NULL AND value <> 0 THEN 'it folds series that are not zero'
     END AS reason, batch
