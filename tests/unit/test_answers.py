@@ -391,7 +391,11 @@ def test_broker_that_was_not_asked_is_not_observed() -> None:
 
 @pytest.mark.parametrize(
     ("path", "question_", "rows"),
-    [("service.latency", "latency", 3), ("consumer_lag", "lag", 1), ("min_isr.brokers", "racks", 3)],
+    [
+        ("service.latency", "latency", 3),
+        ("consumer_lag", "lag", 1),
+        ("min_isr.brokers", "racks", 3),
+    ],
 )
 def test_metric_that_a_read_family_hides_is_not_observed(
     path: str, question_: str, rows: int

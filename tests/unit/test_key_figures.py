@@ -414,7 +414,7 @@ def test_a_team_met_no_week_in_which_a_subject_that_is_not_listed_was_uncertain(
     ]  # fmt: skip
 
 
-# More bad time than the worst status has, and losses beside unread time.
+# Greater bad time than the worst status has, and losses in addition to unread time.
 
 
 def test_figure_is_of_subject_with_most_bad_time() -> None:
@@ -448,7 +448,7 @@ def test_loss_beside_unread_time_has_no_upper_bound(share: float, high: float | 
     assert (row["value_low"], row["value_high"]) == (20.0, high)
 
 
-# What brokers or controllers counted, and no series showed.
+# Counts of brokers or controllers that no series showed.
 
 
 @pytest.mark.parametrize(

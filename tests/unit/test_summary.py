@@ -352,6 +352,17 @@ def test_missed_objective_beside_unobserved_time_has_its_bounds_as_figures() -> 
     assert after[2:] == ("25.9 to 97.4 %", "261 to 7,405 %")
 
 
+def test_question_observed_in_part_is_a_note_and_statuses_depend_on_it() -> None:
+    found = facts()
+    found["answers"].append({"question": "throttling", "state": "bad", "observed_percent": 71.41})
+    first, second, *_ = map(plain, summarize(found).notes)
+    assert first.endswith("Where a status depends on it, the status is Uncertain.")
+    assert second == (
+        "Observed in part: client throttling 71.4 %. "
+        "A topic, client or group counts from its first observation on."
+    )
+
+
 def test_pooled_share_that_unobserved_time_decides_has_bounds() -> None:
     found = facts()
     found["composites"][0] |= {"verdict": "uncertain", "attainment_low": 0.143}

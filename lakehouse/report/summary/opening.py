@@ -28,7 +28,7 @@ class Headline(NamedTuple):
     Attributes:
         status: The worst status of all objectives; ``no_data`` below the coverage floor.
         text: ``4 of 9 objectives missed``.
-        then: ``the same 4 as last week``, or since when the cluster is observed; empty if there is
+        then: ``the same 4 as last week``, or the first observation of the cluster; empty if there is
             nothing to compare with.
     """
 

@@ -317,7 +317,7 @@ def _depends(facts: Facts, objectives: Sequence[Objective]) -> Text:
 
 
 def _partly(facts: Facts) -> Text:
-    """Return the questions of which much was not observed, even before their subjects were."""
+    """Return the questions with much unobserved time, even before their first subject."""
     parts = [
         line("notes.part", asked=asked, share=display.share(percent / 100, 1, "down"))
         for asked, percent in _observed_in_part(facts)

@@ -184,9 +184,9 @@ def _lost(
     """Return offsets that expired before a group had read them, for groups with objectives.
 
     Without objectives all groups count. Offsets that expired in unknown time of a group may have no
-    row. So the result has that time as well, and no high bound. A group that was first reported just
-    after a time without readings may be older, so its high bound is missing as well.
-    Without an objective the unknown time of the loss is not known, and the high bound is missing.
+    row. So the result has that time as well, and no high bound. A group that was first reported
+    just after a time without readings may be older, so its high bound is missing as well. Without
+    an objective the unknown time of the loss is not known, and the high bound is missing.
     """
     unread_ends = _unread_ends(gold) if rows else []
     first_us = {one.group: one.first_us for one in gold.subjects if one.kind == "group"}
