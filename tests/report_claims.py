@@ -594,8 +594,11 @@ def _note(claims: Claims, one: Statement) -> Iterator[str]:
     used = [row["used"] or 0 for row in claims.events.values()]
     major = sum(share >= 0.5 for share in used)
     pooled = [
-        [row["target"], *bounds(row, "attainment")]
-        + [sum(each["subjects"] > 0 for each in row["objectives"])]
+        (
+            row["target"],
+            *bounds(row, "attainment"),
+            sum(each["subjects"] > 0 for each in row["objectives"]),
+        )
         for row in facts["composites"]
     ]
     lenient = sum(

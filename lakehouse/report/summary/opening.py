@@ -28,8 +28,8 @@ class Headline(NamedTuple):
     Attributes:
         status: The worst status of all objectives; ``no_data`` below the coverage floor.
         text: ``4 of 9 objectives missed``.
-        then: ``the same 4 as last week``, or the first observation of the cluster; empty if there is
-            nothing to compare with.
+        then: ``the same 4 as last week``, or the first observation of the cluster; empty if there
+            is nothing to compare with.
     """
 
     status: Status
