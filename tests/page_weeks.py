@@ -45,7 +45,7 @@ FOLDS: Final = (
     Fold("tiered", "Tiered storage", "sessions behind 1 h 9 min, up to 9.0 GiB"),
     Fold("risks", "Configuration risks", "2 topics have no spare replica"),
     Fold("incidents", "All incidents", "37 incidents in 7 events"),
-    Fold("coverage", "Monitoring coverage", "99.98 % of expected observations; 4 sources"),
+    Fold("coverage", "Monitoring coverage", "99.98 % of expected observations of 4 sources"),
 )
 
 
@@ -178,7 +178,7 @@ TILES: Final = (
          (9e3, 14e3, 0, 22e3, 26e3, None, 40_320, 42e3), "0 to 42,000"),
     Tile("throttling", "Clients throttled", "2 of 12", "missed", (BILLING, ": 4 h 24 min"),
          "+23 min vs W46", "worse", (90, 101, 131, 160, 210, 230, 241, 264), ""),
-    Tile("coverage", "Monitoring coverage", "99.98 %", "met", (BROKER, " unobserved 8 min 51 s"),
+    Tile("coverage", "Coverage, all sources", "99.98 %", "met", (BROKER, " unobserved 8 min 51 s"),
          "same as W46", "same", (0.03, 0.02, 0.09, 0.02, 0.03, 0.02, 0.02, 0.02), ""),
 )  # fmt: skip
 
@@ -202,7 +202,7 @@ def bad_week(**more: Any) -> Summary:
         objectives_note="4 missed, 5 met. The worst subject sets the status.",
         has_owners=True,
         notes=(("Not observed, and counted neither good nor bad: up to 1 min 52 s per topic, "
-                "11 min per client. No status on this page depends on it.",),),
+                "11 min per client. No status in this report depends on it.",),),
         not_collected=("consumer lag (metric kafka.group.lag)",), is_blind=False,
     )._replace(**more)  # fmt: skip
 

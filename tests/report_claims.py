@@ -613,7 +613,7 @@ def _note(claims: Claims, one: Statement) -> Iterator[str]:
         [row["observed_percent"] for row in facts["answers"] or ()],
     ]  # fmt: skip
     yield from _figures(one.text, told, "1.5")
-    if "No status on this page depends" in one.text and (
+    if "No status in this report depends" in one.text and (
         claims.tally["uncertain"] or claims.tally["no_data"]
     ):
         yield "a status depends on unobserved time"

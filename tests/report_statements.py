@@ -17,7 +17,7 @@ LABELS: Final = {
     "No leader": "no_leader",
     "Messages lost unread": "messages_lost",
     "Clients throttled": "clients_throttled",
-    "Monitoring coverage": "coverage",
+    "Coverage, all sources": "coverage",
     "Requests failed": "requests_failed",
     "Produce p99 above limit": "produce_latency",
     "Highest produce p99": "produce_latency",
@@ -232,7 +232,7 @@ def of_terminal(text: str, channel: str = "terminal") -> list[Statement]:
             found += _objectives_of_terminal(lines, channel)
         elif any(lines[0].strip().startswith(label) for label in LABELS) and block[0] == " ":
             found += _tiles_of_terminal(lines, channel)
-        elif nth and not lines[0].startswith(("Details: ", "Report: ", "Attached: ")):
+        elif nth and not lines[0].startswith(("Details: ", "Report: ", "Attached: ", "Legend: ")):
             about = "lead" if nth == 2 else "note"
             found += given(Statement(channel, about, "objectives", "text", block))
     return found

@@ -96,7 +96,7 @@ def bad_week() -> Summary:
             tile("Messages lost unread", "≤ 42,000", (audit,), "+1,680 vs W46", "worse", "missed"),
             tile("Clients throttled", "2 of 12", (billing, ": 4 h 24 min"), "+23 min vs W46",
                  "worse", "missed"),
-            tile("Monitoring coverage", "99.98 %", (name("broker-2"), " unobserved 8 min 51 s"),
+            tile("Coverage, all sources", "99.98 %", (name("broker-2"), " unobserved 8 min 51 s"),
                  "same as W46", "same", "met"),
         ),
         (

@@ -134,7 +134,8 @@ class ReportOutputs:
         if json_file is not None:
             write_file(json_file, report_json.text(facts).encode())
         if json_file is None or str(json_file) != "-":
-            click.echo(lines.summary_text(summarize(facts)), nl=False)
+            has_page = bool(html_file or pdf_file)
+            click.echo(lines.summary_text(summarize(facts), has_page=has_page), nl=False)
         return facts
 
 

@@ -53,12 +53,15 @@ def task(*ages_s: int) -> Task:
 
 
 class FakeDeaf(FakeLog):
+    asked = 0
+
     def identify(self) -> Identity:
+        self.asked += 1
         raise SourceError("nothing listens there")
 
 
-def deaf(source: str) -> Task:
-    return Task(load().family("log"), 10 * S, Scraper(FakeDeaf(), FakeClock()), source)
+def deaf(family: str, source: FakeDeaf) -> Task:
+    return Task(load().family(family), 10 * S, Scraper(source, FakeClock()), "jmx")
 
 
 def test_a_log_that_ended_long_ago_is_unknown_with_its_age() -> None:
@@ -79,13 +82,14 @@ def test_a_log_that_holds_nothing_final_is_unknown() -> None:
 
 
 def test_a_place_that_does_not_answer_is_tried_and_told_once() -> None:
-    said: list[Step] = []
-    told = list(
-        _read_place("jmx", [deaf("jmx"), deaf("log"), deaf("log_offsets")], None, said.append)
-    )
+    source, said = FakeDeaf(), list[Step]()
+    tasks = [deaf(family, source) for family in ("log", "log_offsets", "replication")]
+    told = list(_read_place("jmx", tasks, None, said.append))
+    assert source.asked == 1
     assert said == [Step("jmx", "nothing listens there", ok=False)]
     assert [one.unknown for one in told] == ["jmx did not respond"] * 3
-    assert [one.scrape is None for one in told] == [False, True, True]
+    assert [one.scrape.family for one in told] == ["log", "log_offsets", "replication"]
+    assert {one.scrape.error for one in told} == {"nothing listens there"}
 
 
 def test_what_a_place_does_not_tell_is_said_once_a_cause() -> None:

@@ -144,7 +144,7 @@ def test_golden_facts_state_what_was_bad() -> None:
     assert line(found["throttling"]) == (
         "1 of 2 clients affected; worst loader / bulk-loader, 20 min"
     )
-    assert line(found["coverage"]) == "99.84 % of expected observations; 5 sources"
+    assert line(found["coverage"]) == "99.84 % of expected observations of 5 sources"
     topics, brokers = found["availability"].tables
     assert rows(topics)[0] == {
         "Topic": "shipments", "Unavailable": "28 min 9 s", "Under min ISR": "28 min",

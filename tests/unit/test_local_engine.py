@@ -19,7 +19,6 @@ from lakehouse import tables
 from lakehouse.core import lake as lakes
 from lakehouse.core.metrics import Meanings
 from lakehouse.core.periods import Period, micros
-from lakehouse.engines import packets
 from lakehouse.engines.engine import LeaseRow, ask
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.engines.relation import before_date, in_clusters, select
@@ -484,7 +483,7 @@ def given(
         seen.append(Given(hours, described, runs, first))
         return run_in_duckdb.Made({}, {}, 7)
 
-    monkeypatch.setattr(packets, "part", look)
+    monkeypatch.setattr(run_in_duckdb, "part", look)
     monkeypatch.setattr(run_in_duckdb, "merge", lambda *_: {})
     pairs = tuple(pair for call in calls for pair in call.units)
     units = HourSet(

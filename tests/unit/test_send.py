@@ -78,7 +78,8 @@ def test_letter_is_text_and_html_with_files() -> None:
 
 def test_text_is_that_of_the_terminal() -> None:
     text = body(letter(), "plain")
-    assert text.startswith(summary_text(WEEK, terminal=False))
+    assert text.startswith(summary_text(WEEK, terminal=False, has_page=True))
+    assert "jmxlake report LAKE" not in text
     assert text.endswith(f"Report: {LINK}\nAttached: report.html\n")
     assert max(map(cell_len, text.splitlines())) <= 80
 

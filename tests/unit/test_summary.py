@@ -87,7 +87,7 @@ def test_tiles_of_week() -> None:
             "worst client: billing / invoicing, 4 h 24 min",
             "same as W46",
         ),
-        "Monitoring coverage": (
+        "Coverage, all sources": (
             "99.98 %",
             "worst source: broker-2, 8 min 51 s not observed",
             "same as W46",
@@ -125,6 +125,33 @@ def test_figure_of_zero_states_how_much_was_observed(state: str) -> None:
     assert tiles_of(summarize(found))["No leader"][1] == "91.6 % of the expected time observed"
 
 
+@pytest.mark.parametrize(
+    ("reason", "word"),
+    [
+        ("Not applicable: no consumer group was observed.", "not applicable"),
+        ("Not collected: family offsets is disabled.", "not collected"),
+        ("Not known: no agent observed it in this week.", "not known"),
+    ],
+)
+def test_key_figure_and_objective_without_subjects_agree(reason: str, word: str) -> None:
+    found, state = facts(), word.replace(" ", "_")
+    (loss,) = (row for row in found["objectives"] if row["name"] == "lost-before-read")
+    loss |= {"subjects": [], "status": "no_data"}
+    figure = next(row for row in found["key_figures"] if row["name"] == "messages_lost")
+    figure |= {"state": state, "reason": reason}
+    others = [row for row in found["answers"] if row["question"] != "lost"]
+    found["answers"] = [*others, {"question": "lost", "state": state, "reason": reason}]
+    summary, why = summarize(found), reason.partition(": ")[2]
+    assert tiles_of(summary)["Messages lost unread"][:2] == (word, why)
+    assert rows_of(summary)["lost-before-read"][1:] == (why, word, word)
+
+
+def test_zero_that_unobserved_time_may_hide_has_a_reason() -> None:
+    found = facts()
+    found["key_figures"][1] |= {"value": 0, "value_low": 0, "value_high": None}
+    assert tiles_of(summarize(found))["No leader"][:2] == ("not known", "0 in the observed time")
+
+
 def test_objectives_of_week() -> None:
     found = rows_of(summarize(facts()))
     assert list(found) == [
@@ -146,7 +173,7 @@ def test_notes_of_week() -> None:
     assert summary.objectives_note == "4 missed, 5 met. The worst subject sets the status."
     assert plain(summary.notes[0]) == (
         "Not observed, and counted neither good nor bad: up to 4 min per group, 11 min 21 s per "
-        "client and 1 min 52 s per topic. No status on this page depends on it."
+        "client and 1 min 52 s per topic. No status in this report depends on it."
     )
     assert plain(summary.notes[1]).startswith(
         "Client experience, the weighted mean of 6 objectives: 99.85 % (target 99.67 %)."
@@ -352,11 +379,12 @@ def test_missed_objective_beside_unobserved_time_has_its_bounds_as_figures() -> 
     assert after[2:] == ("25.9 to 97.4 %", "261 to 7,405 %")
 
 
-def test_question_observed_in_part_is_a_note_and_statuses_depend_on_it() -> None:
+def test_question_observed_in_part_is_a_note_and_statuses_may_depend_on_it() -> None:
     found = facts()
+    assert "No status in this report depends on it." in plain(summarize(found).notes[0])
     found["answers"].append({"question": "throttling", "state": "bad", "observed_percent": 71.41})
     first, second, *_ = map(plain, summarize(found).notes)
-    assert first.endswith("Where a status depends on it, the status is Uncertain.")
+    assert "depends on it" not in first
     assert second == (
         "Observed in part: client throttling 71.4 %. "
         "A topic, client or group counts from its first observation on."

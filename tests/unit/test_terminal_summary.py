@@ -51,7 +51,7 @@ def test_every_text_is_shown_within_80_columns(week: Summary) -> None:
 def test_lines_of_the_bad_week_are_those_of_the_design() -> None:
     rows = summary_text(summaries.bad_week(), terminal=False).splitlines()
     assert rows[2] == "✗ 4 of 9 objectives missed, the same 4 as last week"
-    assert "  Messages lost unread  ≤ 42,000  audit-archive           +1,680 vs W46" in rows
+    assert "  Messages lost unread   ≤ 42,000  audit-archive          +1,680 vs W46" in rows
     (loss,) = (row for row in rows if row.startswith("✗ Unread data loss"))
     assert flat(loss) == "✗ Unread data loss 98.76 % 99.9 % ######|##########>> 1,240 %"
     assert any(re.match(r"  7 reporting / nightly throttled .* 6 min$", row) for row in rows)
@@ -83,6 +83,13 @@ def test_blind_week_states_nothing_good() -> None:
     assert "\nEvents\n" not in text
     assert "✓" not in text
     assert "Met" not in text
+
+
+def test_legend_has_only_symbols_that_occur() -> None:
+    (legend,) = re.findall("Legend: .*", summary_text(WEEKS["quiet"], terminal=False))
+    assert legend == "Legend: ✓ met."
+    (legend,) = re.findall("Legend: .*", summary_text(WEEKS["running"], terminal=False))
+    assert legend.endswith("- no data, ~ on track; : possibly used.")
 
 
 def test_terminal_gets_colour() -> None:

@@ -44,7 +44,7 @@ from lakehouse.report.facts.report_record import (
 )
 from lakehouse.report.facts.sections.monitoring import coverage
 from lakehouse.report.facts.sections.replication import MIN_ISR_QUESTION
-from lakehouse.report.figures import Facts, Row
+from lakehouse.report.figures import Facts, Row, sentence
 from lakehouse.slo.report_calendar import OF_UTC, Calendar
 from lakehouse.slo.sla_statement import Statement
 from lakehouse.slo.trends import read_weeks, weeks_until
@@ -209,7 +209,8 @@ def _stated(
     previous, change = _compared(facts, figure, weeks)
     every = [one.value for one in (*figure.past, figure.now)] if weeks else []
     return KeyFigure(
-        name, state, (more or evidence.reason) if state != "known" else None, figure.value,
+        name, state, None if state == "known" else more or evidence.reason or sentence("no_data"),
+        figure.value,
         figure.unit, figure.of, **{key: figure.worst.get(key) for key in SUBJECT},
         subject_value=figure.own, subject_unit=figure.own_unit or figure.unit,
         unknown_us=figure.worst.get("unknown_us"), objective=figure.objective, previous=previous,

@@ -90,7 +90,7 @@ def letter(
 
 def text(summary: Summary, attached: Sequence[str], link: str | None) -> str:
     """Return the mail as plain text: the lines of the terminal."""
-    made = summary_text(summary, terminal=False)
+    made = summary_text(summary, terminal=False, has_page=bool(link or attached))
     if link is not None:
         made += f"Report: {link}\n"
     return made + (f"Attached: {', '.join(attached)}\n" if attached else "")
@@ -210,7 +210,7 @@ def _blocks(summary: Summary, link: str | None) -> Iterator[Block]:
         yield {"type": "section", "fields": fields}
     for event in summary.events[: lines.MOST_EVENTS]:
         title = f"{_shown(lines.event_title(event))} ({lines.event_time(event)})"
-        rest = (_shown(event.cause), _shown(lines.event_action(event)))
+        rest = (_shown(lines.event_cause(event)), _shown(lines.event_action(event)))
         yield _section("\n".join(filter(None, (title, *rest))))
     if others := lines.other_events(summary, lines.MOST_EVENTS):
         yield _context(others)
@@ -248,7 +248,7 @@ def _fallback(summary: Summary, link: str | None) -> str:
     rows += [": ".join(_tile(tile)) for tile in summary.tiles]
     for event in summary.events[: lines.MOST_EVENTS]:
         rows.append(f"{_shown(lines.event_title(event))} ({lines.event_time(event)})")
-        rows += [_shown(event.cause), _shown(lines.event_action(event))]
+        rows += [_shown(lines.event_cause(event)), _shown(lines.event_action(event))]
     code = "\n".join(filter(None, rows)).translate(_ESCAPED)
     headline = lines.headline(summary).translate(_ESCAPED)
     last = "" if link is None else f"\n{link.translate(_ESCAPED)}"
@@ -308,7 +308,7 @@ def _body(summary: Summary) -> Iterator[Block]:
         title = _runs(lines.event_title(event), weight="bolder")
         time = _run(f" ({lines.event_time(event)})", isSubtle=True)
         yield _block([*title, time], separator=True)
-        yield _block(_runs(event.cause), spacing="none")
+        yield _block(_runs(lines.event_cause(event)), spacing="none")
         if action := lines.event_action(event):
             yield _block(_runs(action), spacing="none")
     others = lines.other_events(summary, lines.MOST_EVENTS)

@@ -6,7 +6,7 @@ The text is for a terminal, a pipe or a mail without HTML, in 80 columns.
 import re
 import sys
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from io import StringIO
 from typing import Final
 
@@ -16,13 +16,14 @@ from rich.table import Table
 from rich.text import Text as Styled
 
 from lakehouse.core import display
+from lakehouse.report.facts.objectives.statement_rows import STATUSES
 from lakehouse.report.figures import Name
 from lakehouse.report.summary import texts
 from lakehouse.report.summary.events import Event
 from lakehouse.report.summary.objective_rows import Objective
 from lakehouse.report.summary.opening import Tile
 from lakehouse.report.summary.summarize import Summary
-from lakehouse.report.summary.texts import Strong, Text
+from lakehouse.report.summary.texts import Strong, Text, line, words
 
 MOST_EVENTS: Final = 3
 """Events in a message to a chat."""
@@ -76,6 +77,11 @@ def event_time(event: Event) -> str:
     return ", ".join(filter(None, (event.when, event.length, event.repeats, *event.notes)))
 
 
+def event_cause(event: Event) -> Text:
+    """Return the cause of an event, with a label."""
+    return ("Cause: ", *event.cause)
+
+
 def event_owner(event: Event) -> Text:
     """Return the owner of an event, and the owners that it affected; empty: not known."""
     if event.owner is None:
@@ -127,7 +133,11 @@ _CHANGES: Final = {"worse": "red", "better": "green"}
 
 
 def summary_text(
-    summary: Summary, *, terminal: bool | None = None, width: int | None = WIDTH
+    summary: Summary,
+    *,
+    terminal: bool | None = None,
+    width: int | None = WIDTH,
+    has_page: bool = False,
 ) -> str:
     """Return the report in short, with colour for a terminal and plain for anything else.
 
@@ -135,8 +145,9 @@ def summary_text(
         summary: The report in short.
         terminal: Whether the output is a terminal; None looks at standard output.
         width: Columns.
+        has_page: Whether the reader also gets the page, so that no command for it is needed.
     """
-    return printed(lambda _: _parts(summary), terminal=terminal, width=width)
+    return printed(lambda _: _parts(summary, has_page=has_page), terminal=terminal, width=width)
 
 
 def printed(
@@ -163,10 +174,10 @@ def printed(
     )
     console.print(Group(*parts(console.width)))
     text = display.untied(target.getvalue())
-    return "\n".join(line.rstrip() for line in text.split("\n")).rstrip("\n") + "\n"
+    return "\n".join(row.rstrip() for row in text.split("\n")).rstrip("\n") + "\n"
 
 
-def _parts(summary: Summary) -> Iterator[RenderableType]:
+def _parts(summary: Summary, *, has_page: bool) -> Iterator[RenderableType]:
     status = summary.headline.status
     yield Styled(plain(about(summary)), "dim")
     yield Styled()
@@ -182,10 +193,14 @@ def _parts(summary: Summary) -> Iterator[RenderableType]:
             yield Padding(Styled(others, "dim"), (0, 0, 0, 2))
     if summary.objectives:
         yield Styled()
-        yield _objectives(summary.objectives)
+        yield _objectives(summary)
+        yield Styled(f"\n{_legend(summary.objectives)}", "dim")
+        if summary.running and not summary.is_blind:
+            yield Styled(f"\n{summary.objectives_note}", "dim")
     if remarks := notes(summary):
         yield Styled("\n" + " ".join(map(plain, remarks)), "dim")
-    yield Styled("\n" + _details(summary), "dim")
+    if commands := _commands(summary, has_page=has_page):
+        yield Styled(f"\nDetails: {', '.join(commands)}", "dim")
 
 
 def _tiles(tiles: Iterable[Tile]) -> Table:
@@ -211,26 +226,46 @@ def _event(event: Event) -> Padding:
     title.add_row(number, Styled(plain(event.title), "bold" * event.is_major), event.length)
     shown = [Styled(", ".join(filter(None, (event.when, event.repeats, *event.notes, event.used))))]
     if event.is_major:
-        shown = [Styled.assemble((shown[0].plain, "dim")), Styled(plain(event.cause))]
+        shown = [Styled.assemble((shown[0].plain, "dim")), Styled(plain(event_cause(event)))]
         if action := plain(event_action(event)):
             shown.append(Styled(action))
     indent = len(str(event.number)) + 1
     return Padding(Group(title, Padding(Group(*shown), (0, 0, 0, indent))), (0, 0, 0, 2))
 
 
-def _objectives(objectives: Iterable[Objective]) -> Table:
+def _objectives(summary: Summary) -> Table:
     table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold", width=WIDTH)
     table.add_column("Objectives", overflow="fold", ratio=1)
     table.add_column("Attained", justify="right", overflow="fold", max_width=9)
     table.add_column("Target", justify="right", overflow="fold", max_width=9)
-    table.add_column("Budget used, | = 100 %", no_wrap=True)
+    table.add_column("Budget used, | = 100 %", overflow="fold", max_width=22)
     table.add_column(justify="right", no_wrap=True)
-    for one in objectives:
+    for one in summary.objectives:
         style = STYLES[one.status]
         title = Styled.assemble((f"{MARKS[one.status]} ", style), one.title)
         target = one.target.removeprefix("target ")
-        table.add_row(title, one.attained, target, Styled(bar(one), style), one.used)
+        drawn, used = bar(one), one.used
+        if not drawn and not summary.is_blind:  # the headline has the reason of a blind report
+            drawn, used = plain(one.worst), "" if used == one.attained else used
+        table.add_row(title, one.attained, target, Styled(drawn, style), used)
     return table
+
+
+def _legend(objectives: Sequence[Objective]) -> str:
+    """Return the meaning of the symbols that occur in the table of objectives."""
+    statuses = {one.status for one in objectives}
+    marks = [
+        f"{MARKS[status]} {words(f'status.{status}').lower()}"
+        for status in STATUSES
+        if status in statuses
+    ]
+    drawn = "".join(map(bar, objectives))
+    bars = [words(f"legend.{name}") for name, sign in _SIGNS.items() if sign in drawn]
+    return line("legend.marks", marks=", ".join(marks), bar=", ".join(bars))
+
+
+_SIGNS: Final = {"perhaps": ":", "beyond": ">"}
+"""Signs of a bar that need an explanation."""
 
 
 def bar(objective: Objective) -> str:
@@ -256,10 +291,10 @@ def _cells(share: float) -> int:
     return cells if share == 1 else max(cells, _BUDGET + 1)
 
 
-def _details(summary: Summary) -> str:
-    commands = ["jmxlake report LAKE --html report.html"]
+def _commands(summary: Summary, *, has_page: bool) -> list[str]:
+    commands = [] if has_page else ["jmxlake report LAKE --html report.html"]
     names = (event.subject.text for event in summary.events if event.subject is not None)
     # Names with other characters need quotes, or are shortened or escaped here.
     if (name := next(filter(_PLAIN_NAME.fullmatch, names), None)) is not None:
         commands.append(f"jmxlake explain LAKE {name}")
-    return f"Details: {', '.join(commands)}"
+    return commands

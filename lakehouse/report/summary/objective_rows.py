@@ -34,7 +34,8 @@ class Objective(NamedTuple):
         status: Its one status.
         word: ``Missed``.
         worst: Worst subject, its bad time with wide bounds, and how many subjects missed.
-        attained: ``98.76 %``, ``98.9 to 99.9 %`` where the bounds could change the status.
+        attained: ``98.76 %``, ``98.9 to 99.9 %`` where the bounds could change the status;
+            ``not known``, ``not collected`` or ``not applicable``, with the reason in ``worst``.
         bounds: Exact figure and bounds, for a tooltip.
         target: ``target 99.9 %``; with windows that are not the period: ``28 days to 22 Nov``.
         used: Budget used by the worst subject: ``1,240 %``, ``not known``.
@@ -119,15 +120,17 @@ def _status(row: Row, frame: Frame) -> Status:
 def _objective(one: _Judged, facts: Facts, frame: Frame) -> Objective:
     row, worst = one.row, one.worst
     used, low, high = one.used
-    share, share_used = (
-        _figures(one, frame) if one.is_known else (display.NOT_KNOWN, display.NOT_KNOWN)
-    )
+    if one.is_known:
+        (share, share_used), about = _figures(one, frame), _worst(one, frame)
+    else:
+        share, about = _missing(one, facts, frame)
+        share_used = share
     return Objective(
         name=row["name"],
         title=display.line(row.get("title") or row["name"]),
         status=one.status,
         word=words(f"status.{one.status}"),
-        worst=_worst(one, frame) if one.is_known else _unknown(one),
+        worst=about,
         attained=share,
         bounds=_bounds(worst) if one.is_known and worst else display.NOT_KNOWN,
         target=_target(row, frame),
@@ -216,11 +219,26 @@ LEVELS: Final = ("topic", "partition", "client", "group", "broker", "source", "c
 """Kinds of subjects, as nouns."""
 
 
-def _unknown(one: _Judged) -> Text:
+def _missing(one: _Judged, facts: Facts, frame: Frame) -> tuple[str, Text]:
+    """Return the text of an attainment without a value, and the reason.
+
+    An objective without subjects has the text and the reason of its key figure.
+    """
+    if one.row.get("subjects") or frame.is_blind:
+        return display.NOT_KNOWN, _unobserved(one)
+    metrics = {*(one.row.get("metrics") or ())}
+    names = {question.name for question in QUESTIONS if metrics & {*question.judged}}
+    answers = (row for row in facts.get("answers") or () if row["question"] in names)
+    answer: Row = next((row for row in answers if row.get("reason")), {})
+    word, reason = texts.missing(answer.get("state"), answer.get("reason"))
+    return word, (reason,) if reason else _unobserved(one)
+
+
+def _unobserved(one: _Judged) -> Text:
     """Return how many subjects were not observed long enough."""
     subjects, total = _subjects(one.row), len(one.row.get("subjects") or ())
     if not total:
-        return (subjects,)
+        return text("objective.no_subject", subjects=subjects)
     count = one.verdict.get("no_data") or total
     return text("objective.no_data", count=count if count < total else None, subjects=subjects)
 

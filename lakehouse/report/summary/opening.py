@@ -175,11 +175,6 @@ _ANCHORS: Final = {
 }
 
 _LEVELS: Final = ("topic", "group", "source", "client")
-_UNKNOWN: Final = {
-    "not_collected": "tile.not_collected",
-    "not_applicable": "tile.not_applicable",
-}
-"""Words of states without a figure; any other figure without a value is not known."""
 
 
 def tiles(facts: Facts, objectives: tuple[Objective, ...], frame: Frame) -> tuple[Tile, ...]:
@@ -198,12 +193,16 @@ def _tile(
     objective = objectives.get(str(row.get("objective")))
     is_known = row.get("state") == "known" and _is_stated(_own(row))
     delta, change = _delta(row, frame) if is_known else ("", "none")
+    if is_known:
+        value, note = _value(row), _note(row) or _partly(row, answers)
+    else:
+        value, note = _missing(row, answers)
     return Tile(
         anchor=_ANCHORS.get(name, "own-metrics"),
         label=_label(name, str(row.get("unit"))),
-        value=_value(row) if is_known else _unknown(row),
+        value=value,
         status=objective.status if objective else None,
-        note=(_note(row) or _partly(row, answers)) if is_known else _reason(row),
+        note=note,
         delta=delta,
         change=cast("Change", change),
         trend=tuple(row.get("history") or ()),
@@ -221,15 +220,14 @@ def _is_stated(figure: Bounded) -> bool:
     return bool(figure.us) or (figure.us is not None and figure.high is not None)
 
 
-def _unknown(row: Row) -> str:
-    name = _UNKNOWN.get(str(row.get("state")))
-    return words(name) if name else display.NOT_KNOWN
-
-
-def _reason(row: Row) -> Text:
-    """Return why a figure is not known, without the words that its value is."""
-    reason = str(row.get("reason") or "").removeprefix(f"{_unknown(row).capitalize()}: ")
-    return (display.line(reason),) if reason else ()
+def _missing(row: Row, answers: Mapping[str, Row]) -> tuple[str, Text]:
+    """Return the text of a figure without a value, and the reason."""
+    if row.get("state") == "known":  # 0, and unobserved time may hide more
+        share = _observed(row, answers)
+        shown = display.share(share, 1, "down") if share is not None and share < 1 else ""
+        return display.NOT_KNOWN, text("tile.none_observed", share=shown)
+    word, reason = texts.missing(row.get("state"), row.get("reason"))
+    return word, (reason,) if reason else ()
 
 
 def _value(row: Row) -> str:
@@ -295,6 +293,13 @@ def _partly(row: Row, answers: Mapping[str, Row]) -> Text:
     if percent is None or (answer["state"] != "partly_known" and is_whole(percent)):
         return ()
     return text("tile.partly", share=display.share(percent / 100, 1, "down"))
+
+
+def _observed(row: Row, answers: Mapping[str, Row]) -> float | None:
+    """Return the observed share of the expected time of a figure's question."""
+    answer = answers.get(_QUESTIONS.get(str(row["name"]), ""), {})
+    percent = answer.get("observed_percent")
+    return None if percent is None else percent / 100
 
 
 def _title(row: Row) -> str:

@@ -294,7 +294,7 @@ def _unobserved(facts: Facts, objectives: Sequence[Objective], frame: Frame) -> 
     opening = (words("notes.running"),) if frame.is_running else ()
     if not times:
         return opening
-    depends = (words("notes.uncertain"),) if frame.is_running else _depends(facts, objectives)
+    depends = _depends(facts, objectives, frame)
     neither = "" if frame.is_running or _policies(facts) else words("notes.neither")
     every = listed(times, len(times))
     sentence = text("notes.unobserved", times=every, neither=neither, depends=depends)
@@ -307,13 +307,16 @@ def _policies(facts: Facts) -> bool:
     return bool(known - {"interval"})
 
 
-def _depends(facts: Facts, objectives: Sequence[Objective]) -> Text:
-    lenient = sum(map(_is_lenient, facts.get("objectives") or ()))
+def _depends(facts: Facts, objectives: Sequence[Objective], frame: Frame) -> Text:
+    """Return whether a status depends on unobserved time; empty: it can, and none is Uncertain."""
+    lenient = 0 if frame.is_running else sum(map(_is_lenient, facts.get("objectives") or ()))
     if lenient:
         return text("notes.lenient", count=lenient)
-    is_open = any(one.status in {"uncertain", "no_data"} for one in objectives)
-    is_open = is_open or bool(_observed_in_part(facts))
-    return (words("notes.uncertain" if is_open else "notes.independent"),)
+    statuses = {one.status for one in objectives}
+    if "uncertain" in statuses:
+        return (words("notes.uncertain"),)
+    is_open = frame.is_running or "no_data" in statuses or _observed_in_part(facts)
+    return () if is_open else (words("notes.independent"),)
 
 
 def _partly(facts: Facts) -> Text:

@@ -323,6 +323,28 @@ def hours_of(parts: Sequence[Span]) -> tuple[str, str] | None:
     return None if first == last else (first, last)
 
 
+# Figures without a value.
+
+
+_UNKNOWN: Final = {
+    "not_collected": "tile.not_collected",
+    "not_applicable": "tile.not_applicable",
+}
+"""Words of states without a figure; any other figure without a value is not known."""
+
+
+def missing(state: str | None, reason: str | None) -> tuple[str, str]:
+    """Return the text of a figure that is not known, and why, without the words of the text.
+
+    Args:
+        state: State of its question.
+        reason: Reason of the question: ``Not applicable: no consumer group was observed.``
+    """
+    name = _UNKNOWN.get(str(state))
+    word = words(name) if name else display.NOT_KNOWN
+    return word, display.line((reason or "").removeprefix(f"{word.capitalize()}: "))
+
+
 def week_word(facts: Facts) -> str:
     """Return what the report's period is called: ``week``, or ``period``."""
     return "week" if facts.get("week") else "period"

@@ -49,7 +49,7 @@ SOURCES: Final = TableSpec(
     columns=(
         Column("Source", name("source")),
         Column("Observed", number("percent", display.per_cent)),
-        Column("Not observed, all families", number("unknown_us", length)),
+        Column("Not observed, worst family", number("unknown_us", length)),
         Column("Failed scrapes", of(_outcomes, "outcomes", is_figure=False)),
         Column("First error", of(_error, "first_error", is_figure=False)),
     ),
@@ -76,7 +76,7 @@ def _source(source: Any, rows: list[Row]) -> Row:
     return {
         "source": source,
         "percent": 100 * observed / expected if expected else None,
-        "unknown_us": sum(row.get("unknown_us") or 0 for row in rows),
+        "unknown_us": max(row.get("unknown_us") or 0 for row in rows),
         "outcomes": dict(outcomes),
         "first_error": next((row["first_error"] for row in rows if row.get("first_error")), None),
     }
@@ -85,10 +85,9 @@ def _source(source: Any, rows: list[Row]) -> Row:
 def _observed(facts: Facts) -> Part:
     rows = _by_source(facts)
     percent = (facts.get("coverage") or {}).get("percent")
-    line = f"{display.per_cent(percent)} of expected observations"
-    if nothing_seen(facts):
-        line = "not known: no agent ran" if not rows else "0 % of expected observations"
-    line = f"{line}; {display.plural(len(rows), 'source')}"
+    share = "0 %" if nothing_seen(facts) else display.per_cent(percent)
+    line = f"{share} of expected observations of {display.plural(len(rows), 'source')}"
+    line = line if rows or not nothing_seen(facts) else "not known: no agent ran"
     listing = SOURCES.listing({**facts, "owners": None}, rows)
     return Part(plain(line), (listing,), tuple(_notes(facts)))
 
