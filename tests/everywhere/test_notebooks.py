@@ -15,7 +15,7 @@ from lakehouse.core import lake as lakes, periods
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.engines.spark_engine import SparkEngine
 from lakehouse.engines.spark_relations import table_of
-from lakehouse.notebooks import cells as notebook_cells
+from lakehouse.notebooks import notebook as notebook_cells
 from lakehouse.notebooks.cell_pages import (
     QUESTIONS,
     events_page,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from lakehouse.kernel import program as programs
+from lakehouse.kernel.build_program import build_program
 from tests.kernel_inputs import together
 from tests.kernel_tables import COMMITTED, bronze, rolled_up
 from tests.oracle import fleets, gold, meaning, odd_values, stories, whole_hours
@@ -91,7 +91,7 @@ def fast_right(fast: Batch) -> dict[str, Rows]:
 
 @pytest.fixture(scope="module")
 def fast_found(fast: Batch) -> dict[str, Rows]:
-    return rolled_up(programs.program(30, COMMITTED, OBJECTIVES, meaning.LAKE), fast)
+    return rolled_up(build_program(30, COMMITTED, OBJECTIVES, meaning.LAKE), fast)
 
 
 @pytest.mark.parametrize("name", gold.KEYS)
