@@ -277,7 +277,7 @@ def with_figures(facts: Mapping[str, Any]) -> dict[str, Any]:
         facts["objectives"], running=bool(facts.get("running")), floor=floor_of(facts)
     )
     for row in objectives:
-        if row["status"] in {"met", "on_track"} and _is_hidden(facts, row["metrics"]):
+        if row["status"] in {"met", "on_track"} and _is_hidden(facts, row.get("metrics") or ()):
             row["status"] = "uncertain"
     if facts.get("week"):
         for row in objectives:

@@ -330,11 +330,11 @@ def _partly(facts: Facts) -> Text:
 
 def _observed_in_part(facts: Facts) -> list[tuple[str, float]]:
     return [
-        (asked, row["observed_percent"])
+        (asked, percent)
         for row in facts.get("answers") or ()
         if row["state"] in {"bad", "good", "partly_known"}
-        and row["observed_percent"] is not None
-        and not is_whole(row["observed_percent"])
+        and (percent := row.get("observed_percent")) is not None
+        and not is_whole(percent)
         and (asked := words(f"asked.{row['question']}"))
     ]
 
