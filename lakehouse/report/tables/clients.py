@@ -211,8 +211,9 @@ def _moved(facts: Facts) -> Part:
     if not decided.is_answered or not rows:
         return unanswered(decided) if decided.reason else Part("0 topics with traffic")
     keys = ("records_in", "bytes_in", "bytes_out")
-    records, written, read = (sum(row.get(key) or 0 for row in rows) for key in keys)
     is_least = any(row.get(f"{key}_high") is None for row in rows for key in keys)
+    end = "_low" if is_least else ""
+    records, written, read = (sum(row.get(f"{key}{end}") or 0 for row in rows) for key in keys)
     least = "at least " if is_least or not decided.is_whole else ""
     said = [
         f"{least}{display.plural(round(records), 'record')} ({size(written)}) written, "
