@@ -11,7 +11,7 @@ from lakehouse.core import lake as lakes
 from lakehouse.core.periods import Period
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.report.facts import build
-from lakehouse.report.tables import storage
+from lakehouse.report.tables import monitoring, storage
 from lakehouse.rollup.plan import Wanted
 from lakehouse.rollup.run import rollup
 from lakehouse.slo.openslo import objective_files
@@ -106,3 +106,37 @@ def test_own_count_that_a_broker_hid_is_unknown(tmp_path: Path) -> None:
     unknown = {row["source"]: row["unknown_us"] for row in facts["min_isr"]["brokers"]}
     assert unknown == {"broker-1": 6 * WINDOW * SECOND, "broker-2": 0, "broker-3": 0}
     assert answer(facts, "racks") == ("partly_known", pytest.approx(100 * 5 / 6))
+
+
+def test_replicas_out_of_sync_that_brokers_hid_are_not_observed(tmp_path: Path) -> None:
+    batch = cluster("replication")
+    for number in WHOLE[:9]:
+        for place, source in enumerate(BROKERS):
+            batch.zeros("kafka.partition.under_replicated", number * WINDOW, (number + 1) * WINDOW,
+                        "t", [place], source=source)  # fmt: skip
+    facts = facts_of(tmp_path, batch)
+    assert answer(facts, "replication") == ("partly_known", 75)
+
+
+def test_family_that_was_enabled_later_is_named(tmp_path: Path) -> None:
+    """Its objective counts from the first scrape; coverage from the start of the source."""
+    batch = cluster()
+    for source in BROKERS:
+        sizes(batch, WHOLE[6:], source)
+        for number in WHOLE[6:]:
+            batch.scrape("log", number * WINDOW, (number + 1) * WINDOW, source=source)
+    facts = facts_of(tmp_path, batch)
+    (tile,) = (row for row in facts["key_figures"] if row["name"] == "coverage")
+    (objective,) = (row for row in facts["objectives"] if row["name"] == "coverage")
+    assert (tile["value"], objective["status"]) == (0.875, "met")
+    assert tile["objective"] is None, "another figure than that of the objective"
+    assert (tile["source"], tile["subject_value"]) == ("broker-1", 6 * WINDOW * SECOND)
+    detail = monitoring.COVERAGE.detail(facts)
+    assert detail is not None
+    assert "of 3 sources was not scraped before Mon 16 Nov 10:30" in plain(detail.note)
+    assert answer(facts, "capacity") == ("partly_known", 50)
+
+
+def plain(text: str) -> str:
+    """A text without marks of names and with plain spaces."""
+    return text.translate({0xA0: " ", 0x2068: None, 0x2069: None})

@@ -147,7 +147,7 @@ class Capacity(NamedTuple):
 
     topics: Annotated[list[StoredTopic], Means("topics with bytes on a disk")]
     unknown_us: Annotated[int | None, Means(
-        "time without the sizes of a broker, mean of the brokers, microseconds")] = None  # fmt: skip
+        "time without sizes, mean of the brokers, microseconds")] = None  # fmt: skip
 
 
 def capacity(gold: Gold) -> Capacity:
