@@ -11,6 +11,8 @@ from lakehouse.core import lake as lakes
 from lakehouse.core.periods import Period
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.report.facts import build
+from lakehouse.report.summary import texts
+from lakehouse.report.summary.summarize import summarize
 from lakehouse.report.tables import monitoring, storage
 from lakehouse.rollup.plan import Wanted
 from lakehouse.rollup.run import rollup
@@ -30,6 +32,7 @@ BROKERS: Final = ("broker-1", "broker-2", "broker-3")
 UNDER: Final = "kafka.partition.under_min_isr"
 COUNTED: Final = "kafka.broker.under_min_isr_partitions"
 SIZE: Final = "kafka.log.size"
+THROTTLE: Final = "kafka.client.produce.throttle_time"
 
 
 def facts_of(root: Path, batch: Batch) -> Any:
@@ -135,6 +138,28 @@ def test_family_that_was_enabled_later_is_named(tmp_path: Path) -> None:
     assert detail is not None
     assert "of 3 sources was not scraped before Mon 16 Nov 10:30" in plain(detail.note)
     assert answer(facts, "capacity") == ("partly_known", 50)
+
+
+@pytest.mark.parametrize("other", [False, True])
+def test_series_above_a_limit_are_stated(tmp_path: Path, other: bool) -> None:  # noqa: FBT001
+    """Gauges above the limit are one more subject, which has a result of its own."""
+    batch = cluster("quotas")
+    named = [("u", "x"), (None, "__other__")][: 1 + other]
+    for number in WHOLE:
+        for source in BROKERS:
+            batch.idle(THROTTLE, number * WINDOW, (number + 1) * WINDOW, named, source=source)
+    for row in batch.scrapes:
+        if (row["family"], row["source"]) == ("quotas", "broker-2"):
+            row["dropped_series"] = 7 * row["scrapes"]
+    facts = facts_of(tmp_path, batch)
+    (objective,) = (row for row in facts["objectives"] if row["name"] == "produce-throttling")
+    assert objective["status"] == ("met" if other else "uncertain")
+    assert answer(facts, "throttling") == ("partly_known", 100)
+    detail = monitoring.COVERAGE.detail(facts)
+    assert detail is not None
+    assert "quotas of 1 source had up to 7 series above its limit" in plain(detail.note)
+    notes = " ".join(map(texts.plain, summarize(facts).notes))
+    assert "up to 7 series of family quotas on 1 source" in plain(notes)
 
 
 def plain(text: str) -> str:

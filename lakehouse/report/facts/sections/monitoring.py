@@ -60,6 +60,9 @@ class SourceCoverage(NamedTuple):
     since: Annotated[str | None, Means(
         "first scrape of the family, if other families of the source were scraped earlier; the "
         "objective on coverage ignores the time before")] = None  # fmt: skip
+    dropped_series: Annotated[int | None, Means(
+        "maximum number of series above the limit of the family in a scrape, which were not "
+        "collected one by one; empty: not known")] = None  # fmt: skip
 
 
 class CoverageOfWeek(NamedTuple):
@@ -92,7 +95,7 @@ def coverage(gold: Gold, weeks: Weeks = NO_WEEKS) -> Coverage:
         weeks: The weeks before.
     """
     sources = _sources(gold, gold.sums(tables.COVERAGE), _failures(gold))
-    sources = _with_starts(gold, sources)
+    sources = _with_dropped(gold, _with_starts(gold, sources))
     return Coverage(*_of_all(sources), sources, _weeks(gold, weeks), _since(gold))
 
 
@@ -140,6 +143,16 @@ def _with_starts(gold: Gold, sources: Sequence[SourceCoverage]) -> list[SourceCo
         is_late = at_us is not None and at_us > starts[one.source] + slack_us
         found.append(one._replace(since=iso(at_us)) if is_late and at_us is not None else one)
     return found
+
+
+def _with_dropped(gold: Gold, sources: Sequence[SourceCoverage]) -> list[SourceCoverage]:
+    dropped = gold.dropped()
+    if dropped is None:
+        return [*sources]
+    return [
+        one._replace(dropped_series=dropped.get((str(one.source), one.family), 0))
+        for one in sources
+    ]
 
 
 def _of_all(sources: Sequence[SourceCoverage]) -> tuple[int, int, int, float | None]:
