@@ -54,7 +54,8 @@ test-connect: setup ## Run the rollup's tests and every notebook over Spark Conn
 	@$(BIN)/pytest --spark connect -m spark tests/integration/test_rollup*.py tests/integration/test_limits.py \
 	  tests/integration/test_counters_made_late.py
 	@$(BIN)/pytest tests/everywhere/connect.py tests/everywhere/connect_live.py tests/everywhere/connect_faults.py
-	@$(BIN)/pytest -m nightly tests/everywhere/test_notebooks.py tests/integration/test_views.py
+	@$(BIN)/pytest -m nightly tests/everywhere/test_notebooks.py tests/integration/test_views.py \
+	  tests/integration/test_catalog_takeover.py
 	@$(BIN)/pytest tests/integration/test_demo.py -k notebooks
 
 .PHONY: test-cluster
