@@ -33,13 +33,13 @@ setup: $(VENV)/.installed java jars s3 ## Install the virtual environment, Java 
 UNIT := $(BIN)/pytest tests/unit --numprocesses logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 .PHONY: test
-test: setup browser promtool ## Run lint, unit tests, and tests with real Kafka, Spark and a browser
-	@$(MAKE) --no-print-directory -j2 lint archives
+test: $(VENV)/.installed java browser promtool ## Run lint, unit tests, and tests with real Kafka, Spark and a browser
+	@$(MAKE) --no-print-directory -j4 s3 lint archives
 	@$(UNIT)
 	@exec $(BIN)/python -m tests.lanes
 
 .PHONY: archives
-archives: $(VENV)/.installed
+archives: jars
 	@$(BIN)/python -m tests.class_archives
 
 .PHONY: test-fast
@@ -54,7 +54,8 @@ test-connect: setup ## Run the rollup's tests and every notebook over Spark Conn
 	@$(BIN)/pytest --spark connect -m spark tests/integration/test_rollup*.py tests/integration/test_limits.py \
 	  tests/integration/test_counters_made_late.py
 	@$(BIN)/pytest tests/everywhere/connect.py tests/everywhere/connect_live.py tests/everywhere/connect_faults.py
-	@$(BIN)/pytest -m nightly tests/everywhere/test_notebooks.py tests/integration/test_views.py
+	@$(BIN)/pytest -m nightly tests/everywhere/test_notebooks.py tests/integration/test_views.py \
+	  tests/integration/test_catalog_takeover.py
 	@$(BIN)/pytest tests/integration/test_demo.py -k notebooks
 
 .PHONY: test-cluster
@@ -67,15 +68,17 @@ test-s3-spark: setup ## Roll up a lake on a real S3 server with Spark; downloads
 	@$(BIN)/pytest tests/everywhere/s3_by_spark.py
 
 .PHONY: test-truth
-test-truth: setup ## Run seven schedules of make bench-truth
+test-truth: setup ## Run seven schedules of make bench-truth, and kill agents 200 times
 	@$(BIN)/pytest tests/oracle/nightly_truth.py
+	@$(BIN)/pytest -m nightly tests/chaos/test_delivery_faults.py
 
 .PHONY: test-truth-kafka
-test-truth-kafka: setup ## Test misleading MBeans of Kafka on real brokers, six minutes
+test-truth-kafka: setup ## Test misleading MBeans and plugins of Kafka on real brokers, eight minutes
 	@$(BIN)/pytest tests/everywhere/truth_on_kafka.py tests/everywhere/optional_objectives_on_kafka.py \
 	  tests/everywhere/own_metrics_on_kafka.py \
 	  tests/integration/test_lost_before_read.py \
-	  tests/integration/test_slow_copy.py tests/integration/test_quota_plugin.py
+	  tests/integration/test_slow_copy.py tests/integration/test_quota_plugin.py \
+	  tests/integration/test_tier_plugin.py tests/integration/test_strimzi_reporter.py
 	@$(BIN)/pytest tests/integration/test_sources.py -k "without_the_listener or stopped_broker"
 
 .PHONY: test-edges
@@ -297,7 +300,7 @@ $(VENV)/.installed: requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "jmxlake requires Python 3.11 or later. Run make PYTHON=/path/to/python" >&2; exit 1; }
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/pip install --quiet --require-hashes -r requirements.lock
+	@$(BIN)/pip install --quiet --no-compile --require-hashes -r requirements.lock
 	@$(BIN)/pip install --quiet --no-deps --no-build-isolation -e .
 	@touch $@
 

@@ -278,7 +278,7 @@ class _Run:
             self.inputs(runs=described)
             self.execute("runs", "described")
         own = ("described",) if described is None else ()
-        for number, some in enumerate(self._cut(runs, pieces)):
+        for number, some in self._cut(runs, pieces):
             self._piece = number
             self.inputs(runs=some)
             self.execute("runs", *own, "parts")
@@ -290,18 +290,21 @@ class _Run:
         metrics = pa.array(self._program.describing, pa.string())
         return runs.filter(pc.is_in(runs["metric"], metrics))
 
-    def _cut(self, runs: pa.Table, pieces: int) -> Iterator[pa.Table]:
+    def _cut(self, runs: pa.Table, pieces: int) -> Iterator[tuple[int, pa.Table]]:
+        """Yield the first piece, and each other piece that has runs."""
         import pyarrow.compute as pc  # noqa: PLC0415 - as above
 
         if pieces == 1:
-            yield runs
+            yield 0, runs
             return
         windows = _HOUR_US // self._program.window_us
         before = pc.multiply(pc.divide(runs["start_us"], _HOUR_US), windows)
         window = pc.subtract(pc.divide(runs["start_us"], self._program.window_us), before)
         piece = pc.divide(pc.multiply(window, pieces), windows)
         for number in range(pieces):
-            yield runs.filter(pc.equal(piece, number))
+            some = runs.filter(pc.equal(piece, number))
+            if some.num_rows or number == 0:  # statements of a stage need the tables of another
+                yield number, some
 
     def finish(self, what: str, names: Iterable[str]) -> dict[str, pa.Table]:
         """Return the rows of tables of gold."""

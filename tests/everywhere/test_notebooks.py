@@ -43,9 +43,9 @@ pytestmark = pytest.mark.spark
 
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "dashboards").glob("*.py"))
 NAMES = [one.stem for one in NOTEBOOKS]
-USUAL = ("client_story", "events", "min_isr", "tour")
+USUAL = ("client_story", "events", "lost_before_read")
 """Notebooks of ``make test``; ``make test-connect`` runs all of them."""
-OF_EACH_KIND = (*USUAL, "weekly_sla")
+OF_EACH_KIND = (*USUAL, "tour", "weekly_sla")
 """A notebook for each kind of page: all questions share one."""
 NAMED = ("throttling", "weekly_sla", "client_story")
 """Notebooks that show the names of clients."""
@@ -89,8 +89,8 @@ def read_by_spark() -> Iterator[list[dict[str, Any]]]:
 def own_objectives(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with one objective."""
     folder = tmp_path_factory.mktemp("objectives")
-    text = (objective_files.SHIPPED / "min-isr.yaml").read_text("utf-8")
-    (folder / "own.yaml").write_text(text.replace("Write availability", "Our own"), "utf-8")
+    text = (objective_files.SHIPPED / "lost-before-read.yaml").read_text("utf-8")
+    (folder / "own.yaml").write_text(text.replace("Unread data loss", "Our own loss"), "utf-8")
     return folder
 
 
@@ -103,11 +103,11 @@ def pages_of(
 ) -> Callable[[str], list[Any]]:
     """The cells of a notebook that is given the hostile client, made once.
 
-    The notebook of min ISR is given own objectives, too.
+    The notebook of unread data loss is given own objectives, too.
     """
     assert read_by_spark == []
     given = {**published, "client": CLIENT, "min_coverage": "0"}
-    own = {"min_isr": {"objectives": str(own_objectives)}}
+    own = {"lost_before_read": {"objectives": str(own_objectives)}}
     return cache(lambda name: shown(name, spark, {**given, **own.get(name, {})}))
 
 
@@ -156,10 +156,10 @@ def test_f06_a_widget_names_own_objectives(
     pages_of: Callable[[str], list[Any]],
 ) -> None:
     (objective,) = objective_files.load(own_objectives)
-    assert objective.title == "Our own (min ISR)"
-    assert objective.title in html.unescape(pages_of("min_isr")[0])
+    assert objective.title == "Our own loss"
+    assert objective.title in html.unescape(pages_of("lost_before_read")[0])
     nowhere = {**published, "objectives": str(own_objectives / "nowhere")}
-    assert "nowhere" in trouble(shown("min_isr", spark, nowhere)[0])
+    assert "nowhere" in trouble(shown("lost_before_read", spark, nowhere)[0])
 
 
 OWNERS = """

@@ -98,6 +98,7 @@ def test_gold_in_a_catalog_gets_its_names_and_its_schemas(
     assert upgrade(engine) == 0
 
 
+@pytest.mark.nightly
 def test_gold_on_a_path_that_only_spark_reads_keeps_its_rows(
     spark: SparkSession, tmp_path: Path
 ) -> None:

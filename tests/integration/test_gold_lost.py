@@ -19,7 +19,6 @@ from tests.lake_builder import BASE
 from tests.rollups import DAY, HOUR, hours, local, rows_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
 pytestmark = pytest.mark.edge(2)
@@ -30,6 +29,8 @@ NAMES = [
     "topics_windows",
     "coverage_windows",
 ]
+LOST = [NAMES[::2], NAMES[1::2], ["topics"]]
+"""Every table is lost once together with others: each must be noticed, and one is lost alone."""
 OLD = BASE - dt.timedelta(days=40)
 AROUND = Period(BASE - dt.timedelta(days=50), BASE + dt.timedelta(days=2))
 OF_ROWS = ("subjects", "topics", "coverage", "sources", "sli", "incidents", "readings")
@@ -88,67 +89,93 @@ def incomplete(root: Path) -> dict[str, list[tuple[int, int, str]]]:
     return found
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_lost_table_is_recomputed_from_bronze(
-    lake: Path, computed: dict[str, list[str]], name: str
+@pytest.mark.parametrize("names", LOST, ids=lambda names: f"{len(names)} {names[0]}")
+def test_lost_tables_are_recomputed_from_bronze(
+    lake: Path, computed: dict[str, list[str]], names: list[str]
 ) -> None:
-    lose(lake, name)
-    assert [*incomplete(lake)] == [name]
+    for name in names:
+        lose(lake, name)
+    assert {*incomplete(lake)} == {*names}
     assert local(lake).how == "repaired"
     assert rows_of(lake, COMPUTED) == computed
     assert incomplete(lake) == {}
     assert local(lake).hours == 0
 
 
-@pytest.mark.parametrize("name", OF_ROWS)
-def test_lost_table_is_unknown_beyond_bronze(expired_lake: Path, tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize("names", [OF_ROWS, ("topics",)], ids=["seven", "one"])
+def test_lost_tables_are_unknown_beyond_bronze(
+    expired_lake: Path, tmp_path: Path, names: tuple[str, ...]
+) -> None:
     lake = shutil.copytree(expired_lake, tmp_path / "lake")
-    before = rows_of(lake, (named(name),))[name]
-    lose(lake, name)
+    lost = tuple(map(named, names))
+    before = rows_of(lake, lost)
+    for name in names:
+        lose(lake, name)
     local(lake)
-    ((start, end, reason),) = incomplete(lake)[name]
-    assert (start, end) == (micros(OLD), micros(BASE))
-    assert reason == gold_tables.MISSING + gold_tables.NOT_IN_BRONZE
-    after = rows_of(lake, (named(name),))[name]
-    if named(name) is not tables.SUBJECTS:
-        assert after == [row for row in before if f"{micros(OLD)}" not in row]
+    unknown = (micros(OLD), micros(BASE), gold_tables.MISSING + gold_tables.NOT_IN_BRONZE)
+    assert incomplete(lake) == {name: [unknown] for name in names}
+    after = rows_of(lake, lost)
+    for name in {*names} - {tables.SUBJECTS.name}:
+        assert after[name] == [row for row in before[name] if f"{micros(OLD)}" not in row]
     # It stays unknown when more comes, and when gold/progress is lost too.
     hours(2, 2 * HOUR).commit(lake)
     lose(lake, "progress")
     local(lake)
-    assert incomplete(lake)[name] == [(start, end, reason)]
+    found = incomplete(lake)
+    assert {name: found[name] for name in names} == {name: [unknown] for name in names}
 
 
-def made_by_hand(root: Path, table: tables.Table, _: Path) -> None:
-    lose(root, table.name)
-    LocalEngine(lakes.at(str(root))).define(table)
+@pytest.fixture(scope="module")
+def continued(rolled_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the lake after a further hour."""
+    root = shutil.copytree(rolled_lake, tmp_path_factory.mktemp("continued") / "lake")
+    hours(2, 2 * HOUR).commit(root)
+    local(root)
+    return root
 
 
-def older_copy(root: Path, table: tables.Table, backup: Path) -> None:
-    lose(root, table.name)
-    shutil.copytree(backup / table.path, root / table.path)
+@pytest.fixture(scope="module")
+def of_all(continued: Path) -> dict[str, list[str]]:
+    """Return the rows of its gold."""
+    return rows_of(continued, COMPUTED)
 
 
-def of_another_lake(root: Path, table: tables.Table, backup: Path) -> None:
-    other = backup.parent / "other"
-    hours(1, 0).commit(other)
-    local(other)
-    older_copy(root, table, other)
+@pytest.fixture(scope="module")
+def another(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return another lake."""
+    root = tmp_path_factory.mktemp("another")
+    hours(1, 0).commit(root)
+    local(root)
+    return root
 
 
-@pytest.mark.parametrize("replace", [made_by_hand, older_copy, of_another_lake])
-@pytest.mark.parametrize("name", ["topics", "coverage", "subjects"])
-def test_replaced_table_is_recomputed_from_bronze(
-    lake: Path, tmp_path: Path, name: str, replace: Callable[[Path, tables.Table, Path], None]
+def copied(root: Path, name: str, other: Path) -> None:
+    lose(root, name)
+    shutil.copytree(other / named(name).path, root / named(name).path)
+
+
+REPLACED = ("topics", "coverage", "subjects")
+
+
+@pytest.mark.parametrize("way", ["made by hand", "older copy", "of another lake"])
+def test_replaced_tables_are_recomputed_from_bronze(
+    continued: Path,
+    of_all: dict[str, list[str]],
+    rolled_lake: Path,
+    another: Path,
+    tmp_path: Path,
+    way: str,
 ) -> None:
-    backup = shutil.copytree(lake, tmp_path / "backup")
-    hours(2, 2 * HOUR).commit(lake)
+    lake = shutil.copytree(continued, tmp_path / "lake")
+    for name in REPLACED:
+        if way == "made by hand":
+            lose(lake, name)
+            LocalEngine(lakes.at(str(lake))).define(named(name))
+        else:
+            copied(lake, name, rolled_lake if way == "older copy" else another)
+    assert {*incomplete(lake)} == {*REPLACED}
     local(lake)
-    before = rows_of(lake, COMPUTED)
-    replace(lake, named(name), backup)
-    assert [*incomplete(lake)] == [name]
-    local(lake)
-    assert rows_of(lake, COMPUTED) == before
+    assert rows_of(lake, COMPUTED) == of_all
     assert incomplete(lake) == {}
 
 
@@ -158,7 +185,7 @@ def test_older_copy_is_trusted_before_its_last_week(expired_lake: Path, tmp_path
     hours(2, 2 * HOUR).commit(lake)
     local(lake)
     before = rows_of(lake, COMPUTED)
-    older_copy(lake, tables.TOPICS, backup)
+    copied(lake, "topics", backup)
     local(lake)
     assert rows_of(lake, COMPUTED) == before
     assert "topics" not in incomplete(lake)
@@ -184,13 +211,13 @@ def test_lost_progress_keeps_rows_and_window(tmp_path: Path) -> None:
     assert row.window_seconds == 900
 
 
-@pytest.mark.parametrize("name", ["distributions", "clients", "topics"])
-def test_table_that_an_upgrade_brings_is_computed(
-    lake: Path, computed: dict[str, list[str]], name: str
+def test_tables_that_an_upgrade_brings_are_computed(
+    lake: Path, computed: dict[str, list[str]]
 ) -> None:
-    # A version before did not note gold's tables, and had no such table.
+    # A version before did not note gold's tables, and had no such tables.
     DeltaTable(f"{lake}/gold/progress").update({"tables": "NULL"})
-    lose(lake, name)
+    for name in ("distributions", "clients", "topics"):
+        lose(lake, name)
     local(lake)
     assert rows_of(lake, COMPUTED) == computed
     assert incomplete(lake) == {}

@@ -22,7 +22,7 @@ from tests.waiting import wait_for
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.nightly]
 
 PLUGIN = Path(__file__).parent / "java" / "TaggedQuota.java"
 QUOTAS = catalogue.load().family("quotas")

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from collector.catalogue import Family
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.nightly]
 
 TIERED = catalogue.load().family("tiered")
 LOG = catalogue.load().family("log")

@@ -32,7 +32,7 @@ from tests.jmx_sources import jmx_source
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.nightly]
 ODD = 'q"uo\\te*?'
 
 

@@ -17,7 +17,7 @@ from tests.waiting import wait_for
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.nightly]
 
 TOPIC = "orders"
 SEGMENT = 1_048_576
