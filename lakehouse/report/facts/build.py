@@ -302,8 +302,8 @@ def _has_dropped(facts: Facts, objective: Row) -> bool:
 
     Gauges above the limit are one subject, whose value is their sum.
     """
-    folded = (row.get(name) for row in objective["subjects"] for name in SUBJECT)
-    metrics = with_components(objective["metrics"])
+    folded = (row.get(name) for row in objective.get("subjects") or () for name in SUBJECT)
+    metrics = with_components(objective.get("metrics") or ())
     read_with = frozenset().union(*map(shipped_meanings().families_of, metrics))
     return OTHER not in folded and bool(dropped(facts, read_with))
 
