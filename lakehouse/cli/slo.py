@@ -102,7 +102,7 @@ def rules(
     for finding in (fault for item in found for fault in item.findings if fault.kind != "note"):
         log(visible(str(finding)))
     if not supported:
-        raise ObjectiveError("rules are not possible for any objective; see above")
+        raise ObjectiveError("no objective has rules. The lines above show the reasons")
     code = _exit_code(found)
     if code != EXIT_CODES["invalid"]:
         text = slo_rules.to_yaml(supported, metrics)

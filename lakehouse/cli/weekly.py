@@ -212,7 +212,7 @@ def _load(context: click.Context, _: click.Parameter, file: Path | None) -> None
     try:
         given = _typed(load_file(file), options)
     except UnreadableFileError as error:
-        raise ConfigFileError(error.advised("use a file with options")) from None
+        raise ConfigFileError(error.advised("Specify a file with options")) from None
     except WrongSettingError as error:
         raise ConfigFileError(f"{file}: {error}. See jmxlake weekly --print-config") from None
     sent = given.pop(SEND, None)

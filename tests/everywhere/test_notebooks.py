@@ -186,7 +186,9 @@ def test_team_limits_page_and_sql(
     assert {row["user_name"] for row in rows} == {small_fleet.HOSTILE[0]}
     _, rows = shown("consumer_lag", spark, {**given, "team": "second"})
     assert rows == []
-    assert "owns nothing here" in trouble(shown("min_isr", spark, {**given, "team": "third"})[0])
+    assert "owns no subject of this report" in trouble(
+        shown("min_isr", spark, {**given, "team": "third"})[0]
+    )
 
 
 @pytest.mark.nightly

@@ -440,7 +440,7 @@ def test_error_is_one_line_with_the_key(
 
 
 def test_unreadable_file_is_a_one_line_error(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="No such file or directory; set --config"):
+    with pytest.raises(ConfigError, match=r"No such file or directory\. Set --config"):
         loader.load(tmp_path / "missing.yaml")
     broken = tmp_path / "broken.yaml"
     broken.write_text("a: [")

@@ -332,8 +332,8 @@ class Gold:
         if first is not None:
             since = f"{instant(first):%Y-%m-%d}"
             raise PeriodError(
-                f"{self.engine.lake.root}: an older jmxlake rolled {since} up, without incidents; "
-                f"run jmxlake rollup --since {since}, or choose a later period"
+                f"{self.engine.lake.root}: an older jmxlake rolled up {since}, without incidents. "
+                f"Run jmxlake rollup --since {since}, or choose a later period"
             )
 
     @cached_property
