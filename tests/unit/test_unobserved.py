@@ -140,6 +140,20 @@ def test_family_that_was_enabled_later_is_named(tmp_path: Path) -> None:
     assert answer(facts, "capacity") == ("partly_known", 50)
 
 
+def test_answers_that_brokers_hid_are_not_observed(tmp_path: Path) -> None:
+    batch = cluster("requests")
+    for number in (*WHOLE[:3], *WHOLE[9:], WINDOWS):
+        for source in BROKERS:
+            batch.counter("kafka.broker.fetch.answers", number * WINDOW, (number + 1) * WINDOW,
+                          9.0, source=source, labels=[("error", "NONE")])  # fmt: skip
+    for source in BROKERS:
+        batch.scrape("requests", WINDOWS * WINDOW, (WINDOWS + 1) * WINDOW, source=source)
+    facts = facts_of(tmp_path, batch)
+    assert answer(facts, "availability") == ("partly_known", 50)
+    unknown = {row["unknown_us"] for row in facts["service"]["brokers"]}
+    assert unknown == {6 * WINDOW * SECOND}
+
+
 @pytest.mark.parametrize("other", [False, True])
 def test_series_above_a_limit_are_stated(tmp_path: Path, other: bool) -> None:  # noqa: FBT001
     """Gauges above the limit are one more subject, which has a result of its own."""

@@ -236,16 +236,17 @@ def _lived(gold: Gold) -> dict[str, int]:
     return lived
 
 
-def unseen_times(gold: Gold, metric: str) -> dict[str, int]:
-    """Return the time without a value of a gauge, by source, microseconds.
+def unseen_times(gold: Gold, *metrics: str) -> dict[str, int]:
+    """Return the time without a value of any of some metrics of a family, by source, microseconds.
 
-    A source can hide one metric of a family that is read. Of a metric with several series the time
+    A source can hide metrics of a family that is read. Of a metric with several series the time
     without any of them counts. Empty: the family was never read.
     """
-    seen, lived = _seen_us(gold, metric), _lived(gold)
+    seen, lived = [_seen_us(gold, metric) for metric in metrics], _lived(gold)
+    away = unread(gold, metrics[0], tuple(roles_of(metrics[0])) or BROKERS)
     return {
-        source: max(length(spans), lived[source] - seen.get(source, 0))
-        for source, spans in unread(gold, metric, tuple(roles_of(metric)) or BROKERS).items()
+        source: max(length(spans), lived[source] - max(own.get(source, 0) for own in seen))
+        for source, spans in away.items()
     }
 
 

@@ -492,7 +492,7 @@ def replication(
 def _hidden_times(
     gold: Gold, statements: Sequence[Statement], rows: Mapping[str, Mapping[str, Row]]
 ) -> dict[str, int]:
-    """Return the time of topics in which not all partitions reported missing replicas.
+    """Return the time of topics without a report of missing replicas, mean of the partitions.
 
     A source can hide these series although it reports other series of the same partitions.
     """
