@@ -1,14 +1,17 @@
 from __future__ import annotations
 
+import functools
 import os
 import signal
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.lanes import MARKS
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from pyspark.sql import SparkSession
 
@@ -30,6 +33,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="classic",
         help="run the tests that use Spark in this process, or over Spark Connect",
     )
+
+
+_text = functools.cache(functools.partial(Path.read_text, encoding="utf-8"))
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m leaves tests out
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Refuse a test that its lane would not find, as its file does not contain its marks."""
+    for item in items:
+        marks = {mark.name for mark in item.iter_markers()}
+        if "nightly" not in marks:
+            for missing in (one for one in marks & MARKS if f"mark.{one}" not in _text(item.path)):
+                raise pytest.UsageError(f"{item.nodeid}: its file does not contain mark.{missing}")
 
 
 # What Spark needs is imported by those who ask for it: others must not pay for it.

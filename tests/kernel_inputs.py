@@ -19,7 +19,7 @@ from lakehouse.kernel import run_in_duckdb
 from tests.lake_builder import Batch
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 Row = dict[str, Any]
 Unit = tuple[str, int]
@@ -89,6 +89,23 @@ def together(batches: Iterable[Batch]) -> Batch:
         whole.members += one.members
         whole.scrapes += one.scrapes
     return whole
+
+
+def of_clusters(batches: Mapping[str, Batch]) -> Batch:
+    """The rows of several batches, each in the cluster of its name: cases that share a call."""
+
+    def named(rows: list[Row], cluster: str) -> list[Row]:
+        return [{**row, "cluster": cluster} for row in rows]
+
+    return together(
+        replace(
+            one,
+            runs=named(one.runs, name),
+            members=named(one.members, name),
+            scrapes=named(one.scrapes, name),
+        )
+        for name, one in batches.items()
+    )
 
 
 def placed(batch: Batch) -> Batch:

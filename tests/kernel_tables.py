@@ -45,6 +45,14 @@ def rolled_up(program: run_in_duckdb.Program, batch: Batch) -> dict[str, Rows]:
     return by_key(one_call(placed(batch)).roll_up(program))
 
 
+def of_cluster(found: dict[str, Rows], cluster: str) -> dict[str, Rows]:
+    """The rows of a cluster, by their keys without its name."""
+    return {
+        name: {("", *key[1:]): row for key, row in rows.items() if key[0] == cluster}
+        for name, rows in found.items()
+    }
+
+
 def by_key(found: dict[str, pa.Table]) -> dict[str, Rows]:
     return {
         name: gold.by_key(name, decoded.plain(rows, DECLARED[name])) for name, rows in found.items()

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from lakehouse.slo.combined_statements import expected_us
-from tests.kernel_inputs import together
-from tests.kernel_tables import bronze, rolled_up
+from tests.kernel_inputs import of_clusters, together
+from tests.kernel_tables import bronze, of_cluster, rolled_up
 from tests.lake_builder import Batch
 from tests.oracle import claims, doubled, fleets, stories
 from tests.oracle.promises import partitions_told
@@ -79,13 +79,19 @@ CASES: dict[str, tuple[Callable[[Batch], None], float, float, int]] = {
 """A claim, from when to when its broker is fenced, and the partition-time that is observed."""
 
 
+@pytest.fixture(scope="module")
+def of_cases(program: run_in_duckdb.Program) -> dict[str, Rows]:
+    """Gold of all cases, each in a cluster of its name."""
+    every = {name: of_topic(*case[:3]) for name, case in CASES.items()}
+    return rolled_up(program, of_clusters(every))
+
+
 @pytest.mark.edge(9)
 @pytest.mark.parametrize("case", CASES)
-def test_claim_of_a_fenced_broker_is_unknown(program: run_in_duckdb.Program, case: str):
-    claim, first, last, seconds = CASES[case]
-    found = rolled_up(program, of_topic(claim, first, last))
+def test_claim_of_a_fenced_broker_is_unknown(of_cases: dict[str, Rows], case: str):
+    found = of_cluster(of_cases, case)
     observed = {key[2]: row["series_seen_us"] for key, row in found["topics_windows"].items()}
-    assert observed == dict.fromkeys((ISR, claims.UNAVAILABLE), seconds * SECOND)
+    assert observed == dict.fromkeys((ISR, claims.UNAVAILABLE), CASES[case][3] * SECOND)
     for row in found["partitions_windows"].values():
         assert row["series_seen_us"] == WINDOW
 

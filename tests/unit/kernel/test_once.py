@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from lakehouse.kernel import run_in_duckdb
-from tests.kernel_inputs import by_subject, one_call, placed, shuffled, together
-from tests.kernel_tables import bronze, by_key, differing, in_order, rolled_up
+from tests.kernel_inputs import by_subject, of_clusters, one_call, placed, shuffled, together
+from tests.kernel_tables import bronze, by_key, differing, in_order, of_cluster, rolled_up
 from tests.lake_builder import Batch
 from tests.oracle import doubled, gold, once
 from tests.oracle.objectives import OBJECTIVES
@@ -89,13 +89,21 @@ DOUBLES: dict[str, tuple[Callable[[Batch], Batch], str]] = {
 }
 
 
+@pytest.fixture(scope="module")
+def of_doubles(program: run_in_duckdb.Program) -> dict[str, Rows]:
+    """Gold of all doubles, each in a cluster of its name, and of the rows alone."""
+    alone = told()
+    every = {name: together((alone, again(alone))) for name, (again, _) in DOUBLES.items()}
+    return rolled_up(program, of_clusters({**every, "alone": alone}))
+
+
 @pytest.mark.edge(3)
 @pytest.mark.parametrize("double", DOUBLES)
-def test_double_leaves_every_figure(program: run_in_duckdb.Program, double: str):
-    alone, (again, reason) = told(), DOUBLES[double]
-    found = rolled_up(program, together((alone, again(alone))))
-    assert figures(found) == figures(rolled_up(program, alone))
-    assert reasons(found) == {reason: len(alone.runs) + len(alone.scrapes)}
+def test_double_leaves_every_figure(of_doubles: dict[str, Rows], double: str):
+    alone, found = told(), of_cluster(of_doubles, double)
+    assert figures(found) == figures(of_cluster(of_doubles, "alone"))
+    assert figures(found)["sources"], "no figure proves nothing"
+    assert reasons(found) == {DOUBLES[double][1]: len(alone.runs) + len(alone.scrapes)}
 
 
 @pytest.mark.edge(3)
@@ -168,16 +176,20 @@ def test_history_beside_an_agent_counts_once(program: run_in_duckdb.Program):
 
 
 @pytest.mark.edge(3)
-@pytest.mark.parametrize("outcome", ["timeout", "down", "refused", "dropped"])
-def test_success_wins_over_a_failure(program: run_in_duckdb.Program, outcome: str):
-    good, bad = Batch(agent="z"), Batch(agent="a")
-    good.scrape("min_isr", 100, 300)
-    bad.scrape("min_isr", 0, 250, outcome, error="no")
-    found = rolled_up(program, together((good, bad)))
-    lasts = {key[4]: row["outcome_us"] for key, row in found["coverage"].items()}
-    assert lasts == {"ok": 200 * SECOND, outcome: 100 * SECOND}
-    (sli,) = (row for key, row in found["sli_windows"].items() if key[2] == "coverage")
-    assert (sli["good_us"], sli["bad_us"]) == (200 * SECOND, 100 * SECOND)
+def test_success_wins_over_a_failure(program: run_in_duckdb.Program):
+    every = {}
+    for outcome in ("timeout", "down", "refused", "dropped"):
+        good, bad = Batch(agent="z"), Batch(agent="a")
+        good.scrape("min_isr", 100, 300)
+        bad.scrape("min_isr", 0, 250, outcome, error="no")
+        every[outcome] = together((good, bad))
+    of_all = rolled_up(program, of_clusters(every))
+    for outcome in every:
+        found = of_cluster(of_all, outcome)
+        lasts = {key[4]: row["outcome_us"] for key, row in found["coverage"].items()}
+        assert lasts == {"ok": 200 * SECOND, outcome: 100 * SECOND}
+        (sli,) = (row for key, row in found["sli_windows"].items() if key[2] == "coverage")
+        assert (sli["good_us"], sli["bad_us"]) == (200 * SECOND, 100 * SECOND)
 
 
 @pytest.fixture(scope="module")
@@ -243,16 +255,18 @@ def test_no_time_of_a_series_exceeds_its_window(program: run_in_duckdb.Program):
 
 
 @pytest.mark.edge(3)
-@pytest.mark.parametrize("seed", range(3))
-def test_second_agent_adds_nothing_to_a_fleet(program: run_in_duckdb.Program, seed: int):
+def test_second_agent_adds_nothing_to_a_fleet(program: run_in_duckdb.Program):
     """Whatever an agent tells, another one that tells the same changes no figure."""
-    batch = Batch(agent="a")
     one = by("a", told(last=600))
-    extra = placed(together((one, batch)))
-    half = replace(by("z", one), runs=by("z", one).runs[seed::2])
-    assert figures(rolled_up(program, together((extra, half)))) == figures(
-        rolled_up(program, extra)
-    )
+    other = by("z", one)
+    every = {
+        f"from {first}": together((one, replace(other, runs=other.runs[first::2])))
+        for first in range(3)
+    }
+    found = rolled_up(program, of_clusters({**every, "alone": one}))
+    alone = figures(of_cluster(found, "alone"))
+    assert alone["sources"], "no figure proves nothing"
+    assert [name for name in every if figures(of_cluster(found, name)) != alone] == []
 
 
 def test_by_key_keeps_rejected_rows_apart(program: run_in_duckdb.Program):
