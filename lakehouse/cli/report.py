@@ -120,12 +120,14 @@ class ReportOutputs:
         )
         html = ""
         if html_file or pdf_file:
-            with phase("HTML"):
+            with phase("HTML") as shown:
                 html = page.render(facts)
+                shown.result = str(html_file or "")
         if html_file is not None:
             write_file(html_file, html.encode())
         if pdf_file is not None:
-            with phase("PDF"):
+            with phase("PDF") as shown:
+                shown.result = str(pdf_file)
                 printed = page.printed(html, self._browser)
             write_file(pdf_file, printed)
         if csv_folder is not None:

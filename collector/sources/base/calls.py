@@ -55,7 +55,7 @@ class Worker:
             self.close()
             raise SourceTimeoutError(
                 f"{where()}: no answer within {seconds:g} s; check whether it is overloaded,"
-                " stopped or unreachable"
+                " stopped or unreachable, or raise its timeout"
             ) from None
         if error is not None:
             try:
