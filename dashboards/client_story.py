@@ -7,7 +7,7 @@
 
 # COMMAND ----------
 
-from lakehouse.notebooks.cells import Notebook
+from lakehouse.notebooks.notebook import Notebook
 
 notebook = Notebook(globals(), "clients", client="A client, such as alice/billing")
 notebook.show(notebook.story())

@@ -6,7 +6,7 @@
 
 # COMMAND ----------
 
-from lakehouse.notebooks.cells import Notebook
+from lakehouse.notebooks.notebook import Notebook
 
 notebook = Notebook(globals(), "consumer_lag")
 notebook.show(notebook.question("lag"))

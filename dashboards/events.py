@@ -5,7 +5,7 @@
 
 # COMMAND ----------
 
-from lakehouse.notebooks.cells import Notebook
+from lakehouse.notebooks.notebook import Notebook
 
 notebook = Notebook(globals(), "incidents")
 notebook.show(notebook.events())

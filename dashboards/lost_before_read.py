@@ -6,7 +6,7 @@
 
 # COMMAND ----------
 
-from lakehouse.notebooks.cells import Notebook
+from lakehouse.notebooks.notebook import Notebook
 
 notebook = Notebook(globals(), "lost_offsets")
 notebook.show(notebook.question("lost"))

@@ -7,7 +7,7 @@
 
 # COMMAND ----------
 
-from lakehouse.notebooks.cells import Notebook
+from lakehouse.notebooks.notebook import Notebook
 
 notebook = Notebook(globals(), "partitions")
 notebook.show(notebook.question("remote-log"))

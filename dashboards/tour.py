@@ -6,7 +6,7 @@
 
 # COMMAND ----------
 
-from lakehouse.notebooks.cells import Notebook
+from lakehouse.notebooks.notebook import Notebook
 
 notebook = Notebook(globals(), "coverage")
 notebook.show(notebook.tour())

@@ -1,7 +1,7 @@
-"""``python -m deploy.release``: what of a release is no package of Python's or a host's.
+"""``python -m deploy.release``: the check of a commit, and the files that are not packages.
 
-``check`` says what is missing before anything is built; ``pack`` makes the documentation's and the
-chart's archives and the checksums of all. ``make release`` does both, and what is between.
+``check`` runs before anything is built. ``make release`` then builds the packages with other
+modules. ``pack`` adds the archives of the documentation and the chart, and the checksums.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ _VERSIONS: Final = (
     ("deploy/kafka/aiven/pom.xml", r"^  <(version)>(.+)</version>$"),
     ("deploy/agent.yaml", r"^# yaml-language-server: \$(schema)=.*/v(.+)/deploy/"),
 )
-"""Where the version stands, too."""
+"""Other files with the version."""
 
 
 @click.group()
 def main() -> None:
-    """Check what is released, and pack what is left."""
+    """Check a release, and pack the files that are not packages."""
 
 
 @main.command()
 def check() -> None:
-    """Is this commit one that can be released?"""
+    """Check whether this commit can be released."""
     click.echo(f"release {version()}: {checked()}")
 
 
@@ -64,7 +64,7 @@ def pack(folder: Path) -> None:
 
 
 def version() -> str:
-    """Of the Python package, and so of all."""
+    """Return the version of the Python package, which all parts of a release share."""
     told = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     return str(told["project"]["version"])
 

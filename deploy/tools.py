@@ -1,8 +1,8 @@
-"""Tools of deploy/, of make audit and of make sbom: virtual environments and Go programs.
+"""Programs that build, test and audit a release: virtual environments and Go programs.
 
-They are in the folder that ``demo.jars`` keeps its jars in, under a name that has the versions, and
-are made when they are first used. A list NAME.txt has the tools, NAME.lock all versions and hashes
-(``make lock``).
+They are installed when first used, into the folder of the jars of ``demo.jars``. The name of each
+has its version. A list NAME.txt has the programs, NAME.lock their versions and hashes (``make
+lock``).
 """
 
 from __future__ import annotations

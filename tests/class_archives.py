@@ -25,7 +25,7 @@ from demo.node import class_archive
 from demo.ports import free_ports
 from lakehouse.core import lake as lakes
 from lakehouse.core.spark_session import quiet_jvm, session
-from lakehouse.engines.spark_with_delta_rs import SparkOnPath
+from lakehouse.engines.spark_with_delta_rs import SparkWithDeltaRs
 from tests.lanes import SUBMIT_OPTIONS, spark_archive
 from tests.rollups import rolled
 from tests.running import RunningAgent
@@ -71,7 +71,7 @@ def by_a_driver(archive: Path) -> None:
         Story(1).tell().batch.commit(Path(lake))
         with quiet_jvm():
             spark = session()
-        rolled(SparkOnPath(lakes.at(lake), lambda: spark, {}))
+        rolled(SparkWithDeltaRs(lakes.at(lake), lambda: spark, {}))
         driver = spark.sparkContext._gateway.proc
         spark.stop()
         driver.stdin.close()  # its sign that Python has gone

@@ -257,7 +257,7 @@ def running_week() -> Summary:
         headline=Headline("missed", "3 of 9 objectives already missed, 2 at risk", ""),
         running="week running: 81 % elapsed", elapsed_to=micros(at(21, "16:15")),
         objectives=tuple(sorted(rows, key=lambda one: list(WORDS).index(one.status))),
-        tiles=tuple(one._replace(delta="week not over", change="none") for one in TILES),
+        tiles=tuple(one._replace(delta="", change="none") for one in TILES),
         events=(EVENTS[3]._replace(number=1, when="since Thu 15:29"),),
         objectives_note="Status so far.",
     )  # fmt: skip

@@ -302,7 +302,7 @@ def _tile_delta(claims: Claims, one: Statement, row: Row) -> Iterator[str]:
     before = row["previous"] or {}
     old = before.get("value")
     if claims.facts["running"]:
-        yield from [] if "not over" in one.text else ["a running week is compared"]
+        yield from ["a running week is compared"] if one.text else []
         return
     if old is None:
         if not re.search("no earlier|not known|not compared", one.text):

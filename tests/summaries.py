@@ -157,7 +157,7 @@ def running_week() -> Summary:
     return summary(
         Headline("at_risk", "2 of 4 objectives at risk", ""),
         (
-            tile("Writes unavailable", "not known", ("metric not read",), "week not over", "none",
+            tile("Writes unavailable", "not known", ("metric not read",), "", "none",
                  None),
             tile("Consumer lag", "not collected", (), "", "none", None),
         ),

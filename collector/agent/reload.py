@@ -141,7 +141,7 @@ def _targets(path: Path) -> list[SplitResult]:
         for place in places:
             place.port  # noqa: B018 - reading it checks it
     except UnreadableFileError as error:
-        raise SettingError("source.targets_file", error.advised("name a file_sd")) from None
+        raise SettingError("source.targets_file", error.advised("Specify a file_sd file")) from None
     except (ValueError, WrongSettingError) as error:
         why = " ".join(str(error).split())[:200]
         raise SettingError("source.targets_file", f"{path} is not a file_sd file: {why}") from None

@@ -75,7 +75,8 @@ class Scraper:
             age = f"{(answered_us - asked_us) / 1e6:,.0f} s"
             error = (
                 f"{family.name}: the values of the response are up to {age} old, which is longer"
-                " than the interval"
+                " than the interval; check whether the source or this host is overloaded, or raise"
+                f" families.{family.name}.interval"
             )
         if answered_us < asked_us and not exact:
             outcome, answer, answered_us = "clock_step", None, asked_us

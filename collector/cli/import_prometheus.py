@@ -34,9 +34,9 @@ from collector.delivery.store import of_lake
 from collector.errors import ConfigError, SourceError
 from collector.model import Notice, Scrape, Series
 from collector.sources.base.identity import Expected
-from collector.sources.prometheus import exporter_rules, history
+from collector.sources.prometheus import exporter_rules, past_scrapes
 from collector.sources.prometheus.api import PrometheusApi
-from collector.sources.prometheus.history import NO_PAGE, PastSource, Scrapes, Span, scrapes
+from collector.sources.prometheus.past_scrapes import NO_PAGE, PastSource, Scrapes, Span, scrapes
 from collector.sources.transports import Prometheus
 from collector.spool.recorder import Recorder
 from collector.spool.spool import Spool
@@ -311,10 +311,12 @@ def _run(config: Config, options: Mapping[str, Any]) -> None:
     rules, match = exporter_rules.read(section.rules_file), options["match"]
     with closing(PrometheusApi(section, options["tenant"])) as api:
         empty = list[str]()
-        found = history.brokers(api, rules, match, options["label"], given, span)
+        found = past_scrapes.brokers(api, rules, match, options["label"], given, span)
         for number, (value, node) in enumerate(found.items(), 1):
             label = f"import: {number} of {len(found)} brokers"
-            selector = ",".join(filter(None, (match, history.matcher(options["label"], value))))
+            selector = ",".join(
+                filter(None, (match, past_scrapes.matcher(options["label"], value)))
+            )
             of_broker = _config(section.url, config.lake.path, options, node)
             empty += _import(of_broker, section, api, selector, span, label)
         if empty:

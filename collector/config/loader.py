@@ -64,7 +64,7 @@ def load(path: Path, environ: Mapping[str, str] | None = None) -> Config:
         raw = strict_yaml.load_file(path)
     except UnreadableFileError as error:
         raise ConfigError(
-            error.advised("set --config or JMXLAKE_CONFIG to a readable file")
+            error.advised("Set --config or JMXLAKE_CONFIG to a readable file")
         ) from None
     return parse(raw, str(path), os.environ if environ is None else environ)
 

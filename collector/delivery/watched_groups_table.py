@@ -15,12 +15,16 @@ from collector.delivery.store import StoredTable
 from collector.errors import JmxlakeError, LakeError, LakeSchemaError
 from collector.sources.admin.watched_groups import MOST_ROWS, Owners, Row, WatchedGroups, owners_of
 from collector.spool.spool import Spool
-from lakehouse.tables import WATCHED_GROUPS, delta_log
+from lakehouse.tables import MOST_WATCHED_GROUPS, WATCHED_GROUPS, delta_log
 from lakehouse.tables.table import delta_type
 
 _MOST_BYTES: Final = 4 << 20  # of all files, packed
+_MOST_TEXT: Final = 16 << 20  # of all rows in memory: a file of 4 KiB can unpack to gigabytes
+_TEXT: Final = 50  # bytes of a text in memory besides its characters
+_BATCHES: Final = "SET datafusion.execution.batch_size = 32"  # default: 8,192 rows
 _QUERY: Final = f"""
-    SELECT topic, groups, CAST(set_at AS BIGINT) FROM watched_groups LIMIT {MOST_ROWS + 1}"""  # noqa: S608 - of a number
+    SELECT topic, array_slice(groups, 1, {MOST_WATCHED_GROUPS + 1}), CAST(set_at AS BIGINT)
+    FROM watched_groups LIMIT {MOST_ROWS + 1}"""  # noqa: S608 - of numbers
 _READ: Final = ("topic", "groups", "set_at")
 _CREATE: Final = "create the table with `jmxlake watched-groups`"
 # Reader features without effect on the files. Files of deletion vectors can be anywhere.
@@ -95,13 +99,23 @@ class WatchedGroupsTable:
 
     def _rows(self, delta: DeltaTable) -> list[Row]:
         self._check(delta)
+        builder = QueryBuilder().register(WATCHED_GROUPS.name, delta)
+        list(builder.execute(_BATCHES))  # takes effect when it is read
         rows: list[Row] = []
-        for batch in QueryBuilder().register(WATCHED_GROUPS.name, delta).execute(_QUERY):
+        size = 0
+        for batch in builder.execute(_QUERY):
             columns = (column.to_pylist() for column in batch.columns)
-            rows += (Row(*row) for row in zip(*columns, strict=True))
+            more = [Row(*row) for row in zip(*columns, strict=True)]
+            rows += more
+            size += sum(map(_size, more))
+            if size > _MOST_TEXT:
+                raise self._too_large(f"the rows exceed {_MOST_TEXT >> 20} MiB")
         if len(rows) > MOST_ROWS:
-            raise LakeError(f"{self._stored.where}: more than {MOST_ROWS:,} rows; delete old rows")
+            raise self._too_large(f"more than {MOST_ROWS:,} rows")
         return rows
+
+    def _too_large(self, why: str) -> LakeError:
+        return LakeError(f"{self._stored.where}: {why}; delete old rows")
 
     def _check(self, delta: DeltaTable) -> None:
         """Raise LakeError if the table is too large, or has other columns or files elsewhere."""
@@ -117,13 +131,16 @@ class WatchedGroupsTable:
             raise LakeSchemaError(f"{self._stored.where}: {error}") from None
         sizes = actions.column("size_bytes").to_pylist()
         if any(size < 0 for size in sizes) or sum(sizes) > _MOST_BYTES:
-            why = f"the files exceed {_MOST_BYTES >> 20} MiB"
-            raise LakeError(f"{self._stored.where}: {why}; delete old rows")
+            raise self._too_large(f"the files exceed {_MOST_BYTES >> 20} MiB")
         types = {field.name: delta_type(field.type) for field in delta.schema().fields}
         missing = [name for name in _READ if name not in types]
         wrong = [f"no column {name}" for name in missing] or WATCHED_GROUPS.wrong_types(types)
         if wrong:
             raise LakeSchemaError(f"{self._stored.where}: {', '.join(wrong)}; {_CREATE}")
+
+
+def _size(row: Row) -> int:
+    return sum(_TEXT + len(text or "") for text in (row.topic, *(row.groups or ())))
 
 
 def _decoded(known: str | None) -> Owners:

@@ -129,6 +129,9 @@ class JmxPort(JvmTransport, frozen=True):
 
     def check(self, key: str, cluster: str | None) -> None:  # noqa: ARG002, D102
         _check_password(key, self.password_file, self.password_env)
+        if re.search(r"[@/\s]", self.host):  # not shown: it can contain a password
+            why = "expected a host name or an address, without user and password"
+            raise SettingError(f"{key}.host", why)
 
 
 class Jmx(JmxPort, frozen=True):
@@ -289,6 +292,9 @@ class Admin(Transport, frozen=True):
     groups_default: Literal["all", "none"] = "all"
 
     def check(self, key: str, cluster: str | None) -> None:  # noqa: ARG002, D102
+        if "@" in self.bootstrap:
+            why = "expected HOST:PORT without user and password"
+            raise SettingError(f"{key}.bootstrap", f"{why}. Set them in {key}.properties_file")
         for address in map(str.strip, self.bootstrap.split(",")):
             # Kafka accepts and ignores a listener's protocol before the address.
             place = urlsplit(f"//{address.rpartition('//')[2]}")

@@ -12,7 +12,7 @@ import click
 from lakehouse.cli import options
 from lakehouse.cli.options import LakeOptions, file_stem, named, write_file
 from lakehouse.cli.phases import phase
-from lakehouse.cli.slo import CALENDAR, PERIOD, StatementOptions
+from lakehouse.cli.statement_options import CALENDAR, PERIOD, StatementOptions
 from lakehouse.core import display, periods
 from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import clusters

@@ -20,8 +20,9 @@ from lakehouse.cli import options
 from lakehouse.cli.options import FILE, TEAM, LakeOptions, kept_in, log, named
 from lakehouse.cli.phases import phase
 from lakehouse.cli.report import OPTIONS, ReportOutputs, facts_of
-from lakehouse.cli.rollup import TIDY, WINDOW, outcome_lines, roll_up
-from lakehouse.cli.slo import StatementOptions, count_line
+from lakehouse.cli.rollup import TIDY, WINDOW, roll_up
+from lakehouse.cli.rollup_service import outcome_lines
+from lakehouse.cli.statement_options import StatementOptions, count_line
 from lakehouse.errors import ConfigFileError, LakehouseError, SendError
 from lakehouse.report.facts import report_json
 from lakehouse.report.facts.by_owner import of_team
@@ -211,7 +212,7 @@ def _load(context: click.Context, _: click.Parameter, file: Path | None) -> None
     try:
         given = _typed(load_file(file), options)
     except UnreadableFileError as error:
-        raise ConfigFileError(error.advised("use a file with options")) from None
+        raise ConfigFileError(error.advised("Specify a file with options")) from None
     except WrongSettingError as error:
         raise ConfigFileError(f"{file}: {error}. See jmxlake weekly --print-config") from None
     sent = given.pop(SEND, None)

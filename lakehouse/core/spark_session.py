@@ -222,7 +222,9 @@ def _with_delta(builder: SparkSession.Builder) -> SparkSession.Builder:
     found = {folder: sorted(Path(folder).glob("*.jar")) for folder in _jar_folders()}
     empty = [folder for folder, jars in found.items() if not jars]
     if empty and os.environ.get(JARS_SETTING):
-        raise EngineError(f"{JARS_SETTING}={empty[0]}: no jar in it. Put Delta's jars there")
+        raise EngineError(
+            f"{JARS_SETTING}={empty[0]}: this folder contains no jar. Copy Delta's jars into it"
+        )
     paths = [str(jar.resolve()) for jars in found.values() for jar in jars]
     if paths:
         return builder.config("spark.jars", ",".join(paths))

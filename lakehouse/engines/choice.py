@@ -88,6 +88,6 @@ def _on_path(lake: Lake, options: Mapping[str, str], progress: Say, *, by_spark:
         from lakehouse.engines.local_engine import LocalEngine  # noqa: PLC0415
 
         return LocalEngine(lake, options)
-    from lakehouse.engines.spark_with_delta_rs import SparkOnPath  # noqa: PLC0415
+    from lakehouse.engines.spark_with_delta_rs import SparkWithDeltaRs  # noqa: PLC0415
 
-    return SparkOnPath(lake, lambda: start_spark(progress), options)
+    return SparkWithDeltaRs(lake, lambda: start_spark(progress), options)

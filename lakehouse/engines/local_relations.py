@@ -21,7 +21,7 @@ from lakehouse.engines.engine import instant_of
 from lakehouse.engines.relation import Relation, Rows, relation, select, source
 from lakehouse.errors import EngineError, LakehouseError, LogExpiredError, one_line
 from lakehouse.kernel import run_in_duckdb
-from lakehouse.kernel.program import duckdb_type
+from lakehouse.kernel.build_program import duckdb_type
 from lakehouse.tables.table import Column, Table, delta_type, identifier, standard_text
 
 _INSTANT: Final = "TIMESTAMPTZ"

@@ -34,7 +34,7 @@ _MOST_ROWS: Final = 75_000_000
 and into spark.driver.maxResultSize (1 GB), even if gold has as many rows as bronze."""
 
 
-class SparkOnPath(LocalEngine):
+class SparkWithDeltaRs(LocalEngine):
     """Engine that computes with Spark while gold is on a path; see ``engine.Engine``.
 
     Args:

@@ -77,13 +77,13 @@ def find(text: str, known: Sequence[Subject], lake: str, cluster: str | None = N
             f"this name{_suggestion(text, subjects)}"
         )
     if len(found) > 1:
-        raise SubjectError(f"{display.line(text)}: this may be {_several(found)}; write which one")
+        raise SubjectError(f"{display.line(text)}: ambiguous. Use {_several(found)}")
     (subject,) = found
     count = subject.attributes.get(PARTITION_COUNT)
     if subject.partition is not None and count is not None and subject.partition >= count:
         raise SubjectError(
             f"{display.line(subject.topic)} has {display.plural(int(count), 'partition')}, "
-            f"and none of number {subject.partition}"
+            f"but not partition {subject.partition}"
         )
     return subject
 

@@ -163,7 +163,7 @@ def _events(story: Row) -> Iterator[RenderableType]:
         step = text["next_step"] and f"Next: {text['next_step']}"
         action = " ".join(filter(None, (text["owner"], step)))
         when = ", ".join(filter(None, (text["time"], text["used"])))
-        lines = filter(None, (when, text["impact"], text["cause"], action))
+        lines = filter(None, (when, text["impact"], f"Cause: {text['cause']}", action))
         yield _indented("\n".join(lines))
 
 

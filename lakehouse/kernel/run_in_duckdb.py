@@ -247,8 +247,8 @@ class _Run:
 
         if duckdb.__version__ != program.duckdb:
             raise KernelError(
-                f"this worker has duckdb {duckdb.__version__} and the driver {program.duckdb}: "
-                f"install duckdb=={program.duckdb} on the workers"
+                f"this worker has duckdb {duckdb.__version__} and the driver {program.duckdb}. "
+                f"Install duckdb=={program.duckdb} on the workers"
             )
         self._program, self._units = program, units
         self._piece = self.peak_bytes = 0

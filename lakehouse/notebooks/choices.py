@@ -40,7 +40,7 @@ LABELS: Final = {
     "from": ("", "Start of a date range instead of a week, such as 2026-11-16"),
     "to": ("", "End of the date range, exclusive, such as 2026-11-19"),
     "owners": ("", "File of owners (YAML), see docs/weekly.md"),
-    "team": ("", "Team in the file of owners. Default: all"),
+    "team": ("", "Team in the owners file. Default: all"),
     "min_coverage": (
         "",
         f"Minimum coverage of a good result (percent). Default: {FLOOR_PERCENT:g}",
@@ -180,7 +180,7 @@ class Choices:
         """
         file = self["owners"]
         if not file and self["team"]:
-            raise OwnersError("widget team: write the file of owners in the widget owners")
+            raise OwnersError("widget team: set the widget owners to an owners file")
         return owners.load(Path(file)) if file else None
 
     def gold(self, engine: Engine) -> Gold:

@@ -88,16 +88,20 @@ def decide(facts: Facts, question: Question, *, bad: bool | None = None) -> Evid
     """
     floor = floor_of(facts)
     rows = _of_rows(facts, question)
-    time = _least(observed(facts, question), _of_subjects(facts, question), _sum(rows))
+    of_sources = _least(observed(facts, question), _of_subjects(facts, question))
+    time = _least(of_sources, _sum(rows))
     known, unknown = subjects(facts, question)
     state, reason = _without_data(facts, question, known, unknown) or (None, None)
     if state is None:
-        state = time.state(floor)
+        # One row that was observed long enough is a figure to state.
+        is_stated = any(one.state(floor) != "not_known" for one in rows)
+        state = (of_sources if is_stated else time).state(floor)
         if state == "not_known":
             reason = _unobserved(facts, question, time)
     has_figures = question.has_figures and figures.value_at(facts, question.fact)
     is_open = any(row.get(key) is None for row, key in _listed(facts, question.open))
     is_open = is_open or not all(is_whole(one.percent) for one in rows)
+    is_open = is_open or bool(dropped(facts, families(question.read)))
     if _is_any_bad(facts, question) if bad is None else bad:
         state = "bad"
     elif has_figures and state == "not_known":
@@ -317,6 +321,16 @@ def hidden_texts(
         some = figures.sentence("some_shown" if times[1] else "none_shown", time=shown)
         texts[name] = figures.sentence(name, counted=counted, shown=some)
     return texts
+
+
+def dropped(facts: Facts, read_with: Collection[str]) -> dict[str, tuple[int, int]]:
+    """Return the number of series above the limit of some families, and of sources, by family."""
+    found: dict[str, tuple[int, int]] = {}
+    for row in figures.rows_at(facts, "coverage.sources"):
+        if (series := row.get("dropped_series")) and (family := str(row["family"])) in read_with:
+            most, sources = found.get(family, (0, 0))
+            found[family] = max(most, series), sources + 1
+    return found
 
 
 def _is_any_bad(facts: Facts, question: Question) -> bool:

@@ -105,6 +105,16 @@ def length(us: float | None, rounding: display.Rounding = "nearest") -> str:
     return "0" if us == 0 else display.length(None if us is None else round(us), rounding)
 
 
+def at_least(amount: str) -> str:
+    """Return an amount as a lower bound: ``≥ 221.6 GiB``."""
+    return f"≥ {amount}"
+
+
+def at_most(amount: str) -> str:
+    """Return an amount as an upper bound: ``≤ 42,000``."""
+    return f"≤ {amount}"
+
+
 def around(
     value: float | None, low: float | None, high: float | None, write: Callable[..., str] = length
 ) -> tuple[str, bool]:
@@ -119,10 +129,10 @@ def around(
     if value is None or low == value == high or (low is None and high is None):
         return "", False
     if high is None:
-        return f"at least {write(low, 'down')}", True
+        return at_least(write(low, "down")), True
     is_wide = max(high - value, 0 if low is None else value - low) > WIDE * value
     if low is None or not value:
-        return f"at most {write(high, 'up')}", is_wide
+        return at_most(write(high, "up")), is_wide
     if abs((high - value) - (value - low)) <= _ALIKE * (high - low):
         return f"±{write(max(high - value, value - low), 'up')}", is_wide
     return f"{write(low, 'down')} to {write(high, 'up')}", is_wide

@@ -231,9 +231,9 @@ def load(path: Path) -> Owners:
     try:
         found = convert(strict_yaml.load_file(path) or {}, OwnersFile)
     except UnreadableFileError as error:
-        raise OwnersError(error.advised("name a file of owners")) from None
+        raise OwnersError(error.advised("Specify an owners file")) from None
     except WrongSettingError as error:
-        raise OwnersError(f"{path}: {error}; see docs/weekly.md#owners") from None
+        raise OwnersError(f"{path}: {error}. See docs/weekly.md#owners") from None
     return Owners(tuple(one.rule() for one in found.owners), found.prices)
 
 

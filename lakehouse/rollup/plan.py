@@ -19,7 +19,7 @@ from lakehouse.engines.gold_reader import is_same
 from lakehouse.engines.relation import Relation, Rows, select, united
 from lakehouse.engines.rollup_batches import Batch, ClusterHour, Versions, batches
 from lakehouse.errors import LogExpiredError
-from lakehouse.kernel.program import CLOCK_SLACK
+from lakehouse.kernel.build_program import CLOCK_SLACK
 from lakehouse.rollup import gold_tables, progress
 from lakehouse.rollup.lease import USUAL, Terms
 from lakehouse.rollup.progress import Progress

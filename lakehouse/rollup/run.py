@@ -20,7 +20,7 @@ from lakehouse.engines.engine import Costs, Detail, Engine, Remark, Step, ask
 from lakehouse.engines.gold_reader import meanings
 from lakehouse.engines.rollup_batches import Versions
 from lakehouse.errors import LakeReplacedError, MissingFilesError, TableSchemaError
-from lakehouse.kernel.program import program
+from lakehouse.kernel.build_program import build_program
 from lakehouse.kernel.run_in_duckdb import Program
 from lakehouse.rollup import (
     dimensions,
@@ -254,7 +254,7 @@ class _Run:
 
     def _kernel(self, state: plan.State) -> Program:
         known = meanings(self.engine)
-        return program(self.window_seconds, state.newest.committed, self.objectives, known)
+        return build_program(self.window_seconds, state.newest.committed, self.objectives, known)
 
     def _repair(self, row: Progress, state: plan.State, first: dt.date) -> Progress:
         """Recompute only untrusted tables; new rows in bronze follow later."""

@@ -14,7 +14,7 @@ from lakehouse.engines.engine import Engine, PartDone, Staged, ask
 from lakehouse.engines.gold_reader import meanings
 from lakehouse.engines.rollup_batches import Batch, ClusterHour, batches
 from lakehouse.errors import LakehouseError, LeaseHeldError
-from lakehouse.kernel.program import program as programs
+from lakehouse.kernel.build_program import build_program
 from lakehouse.kernel.run_in_duckdb import Program
 from lakehouse.rollup import lease, plan, progress
 from lakehouse.rollup.commit import rows_of
@@ -88,7 +88,7 @@ def verify(
     counts = plan.runs_of(engine, row.versions, todo)
     most, cores = engine.most_rows, engine.cores
     parts = batches(counts, todo, barred, row.versions, most, cores)
-    program = programs(row.window_seconds, row.committed_at, objectives, meanings(engine))
+    program = build_program(row.window_seconds, row.committed_at, objectives, meanings(engine))
     compared = 0
     differing: list[Difference] = []
 

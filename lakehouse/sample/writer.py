@@ -115,13 +115,11 @@ def check_free(root: Path) -> Path:
     """
     place = Path(checked_root(str(root))).resolve()
     if any((place / layer).exists() for layer in ("bronze", "gold")):
-        raise LakehouseError(
-            f"{place}: there is a lake already; choose a folder that is new or empty"
-        )
+        raise LakehouseError(f"{place}: a lake already exists. Choose a new or empty folder")
     for file in beside(root):
         if file.exists() and _MARK.encode() not in file.read_bytes():
             raise LakehouseError(
-                f"{file}: the file is not a sample's, and is kept; choose another folder"
+                f"{file}: not a file of a sample; not overwritten. Choose another folder"
             )
     return place
 

@@ -154,7 +154,7 @@ class _Reader:
         if cut and (is_short or not sli_query.fits(cut, size_us)):
             raise ObjectiveError(
                 f"objective {objective.name}: slices of {cut.length_us // 1_000_000} s do not fit "
-                f"gold's windows of {size_us // 1_000_000} s; write a multiple"
+                f"gold's windows of {size_us // 1_000_000} s. Use a multiple"
             )
 
     def _window(self, objective: Objective) -> tuple[Period, int]:

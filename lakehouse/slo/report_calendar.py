@@ -120,7 +120,7 @@ def _items(path: Path, key: str, required: Sequence[str]) -> list[Node]:
         MaintenanceFileError: The file cannot be read or is malformed; with line and column.
     """
     found: list[Node] = []
-    for node, findings in read(path, MaintenanceFileError, "name a file that can be read"):
+    for node, findings in read(path, MaintenanceFileError, "Specify a readable file"):
         if findings:
             raise MaintenanceFileError(str(findings[0]))
         listed = node.entries.get(key)
@@ -149,7 +149,7 @@ def _fields(
     keys = (*required, *more, *LISTS)
     for key in node.entries:
         if key not in keys:
-            raise _error(node.keys[key], f"unknown key; write one of {', '.join(keys)}")
+            raise _error(node.keys[key], f"unknown key. Use one of {', '.join(keys)}")
     for key in required:
         value = node.get(key)
         if value is None or not value.text.strip():
@@ -351,7 +351,7 @@ def parse_business_hours(text: str) -> BusinessHours:
         match = _RULE.fullmatch(part)
         if match is None:
             raise PeriodError(
-                f"business hours {text[:60]!r}: write Mon-Fri 08:00-18:00, several with a comma"
+                f"business hours {text[:60]!r}: not valid. Use a form such as Mon-Fri 08:00-18:00"
             )
         first, last, *clock = match.groups()
         begin, end = _DAYS.index(first), _DAYS.index(last or first)

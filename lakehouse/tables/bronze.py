@@ -232,7 +232,9 @@ WATCHED_GROUPS: Final = Table(
 CONTROL: Final = (WATCHED_GROUPS,)
 """Tables that people write."""
 
-_MOST_GROUPS: Final = 200
+MOST_WATCHED_GROUPS: Final = 200
+"""Most groups in a row of ``WATCHED_GROUPS``."""
+
 _LONGEST: Final = 1_000
 _TOPIC: Final = re.compile(r"(?:[a-zA-Z0-9._*?-]|\[!?[a-zA-Z0-9._-]+\])+")
 
@@ -243,8 +245,8 @@ def watched_groups_fault(topic: str | None, groups: Sequence[str | None] | None)
         return "topic is not a name or pattern of a topic"
     if not groups:
         return 'groups is empty; use "!*" for no groups'
-    if len(groups) > _MOST_GROUPS:
-        return f"groups has more than {_MOST_GROUPS} entries"
+    if len(groups) > MOST_WATCHED_GROUPS:
+        return f"groups has more than {MOST_WATCHED_GROUPS} entries"
     if any(not group or group == "!" or len(group) > _LONGEST for group in groups):
         return f"groups has an entry that is empty or longer than {_LONGEST} characters"
     return None

@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote, urlsplit
 
+from lakehouse.tables import error_text
+
 _LOG: Final = "_delta_log"
 _SCHEME: Final = re.compile("[A-Za-z][A-Za-z0-9+.-]*:")
 _NOT_BELOW: Final = re.compile(
@@ -24,6 +26,8 @@ _NOT_BELOW: Final = re.compile(
 )
 _IN_FOLDER: Final = re.compile(r"%[0-9A-Fa-f]{2}|[#?\[\]^|\\\x00-\x1f\x7f]")
 """delta-rs 1.6.6 decodes ``%``, finds no history with ``#`` and ``?``, and panics with others."""
+_PASSWORD: Final = re.compile(r"[^/]+://(?![^/@:]*:\d{1,5}(?:/|$))[^/@:]*:[^@]*@")
+"""A URL with user and password, not HOST:PORT."""
 
 
 class PathError(ValueError):
@@ -127,8 +131,13 @@ def check_lake(place: str) -> None:
     # Not resolved: a link may have a name that delta-rs can open.
     folder = str(folder_of(place)) if is_url else os.path.abspath(place)  # noqa: PTH100
     wrong = re.search("[#?]", place) if is_url else None
+    shown = error_text.one_line(place)
     if wrong is not None:
-        raise PathError(f"{place!r} contains {wrong[0]!r}. Percent-encode it")
+        advice = "Percent-encode it, or remove the query"
+        raise PathError(f"{shown!r} contains {wrong[0]!r}. {advice}")
+    if _PASSWORD.match(place):
+        advice = "Remove it, and set the credentials of the store separately"
+        raise PathError(f"{shown!r} contains a password. {advice}")
     if not is_url and _SCHEME.match(place):
         raise PathError(f"{place!r} is read as a URL. Write {'./' + place!r}")
     wrong = _IN_FOLDER.search(folder) if is_local else None

@@ -53,7 +53,7 @@ class UnreadableFileError(Exception):
         Args:
             advice: Advice for a file that cannot be read.
         """
-        return str(self) if self.line is not None else f"{self}; {advice}"
+        return str(self) if self.line is not None else f"{self}. {advice}"
 
 
 def read_text(path: Path, most: int = SETTINGS_BYTES) -> str:

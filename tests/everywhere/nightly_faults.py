@@ -92,8 +92,8 @@ def test_worker_with_another_duckdb_is_one_line(
     python, release = other_duckdb(tmp_path / "python")
     said = with_workers(laptop, python).refusal("rollup", str(ours), *SPARK)
     assert said == (
-        f"jmxlake: this worker has duckdb {release} and the driver {duckdb.__version__}: "
-        f"install duckdb=={duckdb.__version__} on the workers"
+        f"jmxlake: this worker has duckdb {release} and the driver {duckdb.__version__}. "
+        f"Install duckdb=={duckdb.__version__} on the workers"
     )
     assert is_free(ours)
 

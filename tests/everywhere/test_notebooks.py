@@ -15,7 +15,7 @@ from lakehouse.core import lake as lakes, periods
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.engines.spark_engine import SparkEngine
 from lakehouse.engines.spark_relations import table_of
-from lakehouse.notebooks import cells as notebook_cells
+from lakehouse.notebooks import notebook as notebook_cells
 from lakehouse.notebooks.cell_pages import (
     QUESTIONS,
     events_page,
@@ -186,7 +186,9 @@ def test_team_limits_page_and_sql(
     assert {row["user_name"] for row in rows} == {small_fleet.HOSTILE[0]}
     _, rows = shown("consumer_lag", spark, {**given, "team": "second"})
     assert rows == []
-    assert "owns nothing here" in trouble(shown("min_isr", spark, {**given, "team": "third"})[0])
+    assert "owns no subject of this report" in trouble(
+        shown("min_isr", spark, {**given, "team": "third"})[0]
+    )
 
 
 @pytest.mark.nightly

@@ -24,7 +24,7 @@ _ROLLUP = """
 import sys
 from lakehouse.core import lake, spark_session
 from lakehouse.engines.spark_engine import SparkEngine
-from lakehouse.engines.spark_with_delta_rs import SparkOnPath
+from lakehouse.engines.spark_with_delta_rs import SparkWithDeltaRs
 from lakehouse.rollup.plan import Wanted
 from lakehouse.rollup.run import rollup
 _, root, log, kind = sys.argv
@@ -32,7 +32,7 @@ spark_session._CONF |= {
     "spark.eventLog.enabled": "true", "spark.eventLog.dir": log, "spark.eventLog.compress": "false"
 }
 spark, found = spark_session.session(), lake.at(root)
-engine = SparkOnPath(found, lambda: spark, {}) if kind == "path" else SparkEngine(spark, found)
+engine = SparkWithDeltaRs(found, lambda: spark, {}) if kind == "path" else SparkEngine(spark, found)
 rollup(engine, (), Wanted(tidy="never"))
 rollup(engine, (), Wanted(tidy="never"))  # nothing is new
 spark.stop()

@@ -29,10 +29,10 @@ def engines(request: pytest.FixtureRequest) -> Engines:
     if request.param == "local":
         return request.getfixturevalue("local")  # type: ignore[no-any-return]
     from lakehouse.core import lake as lakes  # noqa: PLC0415 - what Spark needs, for those who ask
-    from lakehouse.engines.spark_with_delta_rs import SparkOnPath  # noqa: PLC0415
+    from lakehouse.engines.spark_with_delta_rs import SparkWithDeltaRs  # noqa: PLC0415
 
     spark = request.getfixturevalue("spark")
-    return lambda root: SparkOnPath(lakes.at(str(root)), lambda: spark, {})
+    return lambda root: SparkWithDeltaRs(lakes.at(str(root)), lambda: spark, {})
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ CONTRACT: Final = tuple(
     for name in (
         "architecture", "catalogue", "config", "details", "dump", "facts_contract",
         "metric_families", "openslo", "page_golden", "plain_english", "public",
-        "reference_pages", "registry", "report_csv", "shown", "summary", "summary_texts",
+        "reference_pages", "report_csv", "shown", "source_settings", "summary", "summary_texts",
     )
 )  # fmt: skip
 """The project's tests of what additions declare; ``make test-extending`` runs all fast ones."""

@@ -45,3 +45,15 @@ def _run(program: str) -> str:
     )
     assert ran.returncode == 0, ran.stderr
     return ran.stdout
+
+
+def test_wrong_java_option_is_named_by_its_key() -> None:
+    said = _run("""
+from collector.errors import ConfigError
+from collector.sources.java import jvm
+try:
+    jvm.start(None, options="nonsense")
+except ConfigError as error:
+    print(error)
+""")
+    assert "does not start: Unable to start JVM. Correct java.options, or set JAVA_HOME" in said

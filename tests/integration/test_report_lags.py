@@ -130,6 +130,7 @@ def test_lost_offsets_are_of_groups_with_objectives(
     ]
     gold_builder.put(tmp_path, tables.LOST_OFFSETS, *losses)
     gold_builder.put(tmp_path, tables.WINDOWS["lost_offsets"], *losses)
+    gold_builder.put(tmp_path, tables.READINGS)
     (shipped,) = [one for one in objective_files.load() if one.metric == "kafka.group.non_consumed"]
     own = replace(shipped, match={"group": match} if match else {})
     found = lost_before_read(gold_of(tmp_path), (), [own])

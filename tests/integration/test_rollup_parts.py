@@ -72,11 +72,11 @@ def engine(request: pytest.FixtureRequest, whole: Path) -> Engine:
     if request.param == "local":
         return LocalEngine(lake)
     from lakehouse.engines.spark_engine import SparkEngine  # noqa: PLC0415 - needs Spark
-    from lakehouse.engines.spark_with_delta_rs import SparkOnPath  # noqa: PLC0415 - so does this
+    from lakehouse.engines.spark_with_delta_rs import SparkWithDeltaRs  # noqa: PLC0415 - so does this
 
     spark = request.getfixturevalue("spark")
     return (
-        SparkOnPath(lake, lambda: spark, {})
+        SparkWithDeltaRs(lake, lambda: spark, {})
         if "path" in request.param
         else SparkEngine(spark, lake)
     )

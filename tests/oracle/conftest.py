@@ -15,7 +15,7 @@ from collector.delivery import arrow
 from lakehouse import tables
 from lakehouse.core import lake as lakes
 from lakehouse.engines.local_engine import LocalEngine
-from lakehouse.engines.spark_with_delta_rs import SparkOnPath
+from lakehouse.engines.spark_with_delta_rs import SparkWithDeltaRs
 from lakehouse.rollup.run import rollup
 from tests.kernel_inputs import together
 from tests.lake_builder import made
@@ -38,7 +38,7 @@ def rolled(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Pat
     root = tmp_path_factory.mktemp("oracle")
     together((*map(fleets.fleet, range(FLEETS)), *stories.all_stories())).commit(root)
     _write_traits(root)
-    rollup(SparkOnPath(lakes.at(str(root)), lambda: spark, {}), OBJECTIVES)
+    rollup(SparkWithDeltaRs(lakes.at(str(root)), lambda: spark, {}), OBJECTIVES)
     return root
 
 

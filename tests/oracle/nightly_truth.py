@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from lakehouse.core import lake as lakes
-from lakehouse.engines.spark_with_delta_rs import SparkOnPath
+from lakehouse.engines.spark_with_delta_rs import SparkWithDeltaRs
 from lakehouse.report.facts.build import facts
 from lakehouse.rollup.run import rollup
 from tests.oracle.objectives import OBJECTIVES
@@ -34,7 +34,7 @@ TRUTHS = (0, 1, 2, 3, 4, 9, 12)
 def found(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Findings:
     root, spools = tmp_path_factory.mktemp("truth"), tmp_path_factory.mktemp("spools")
     seen = [agents.live(schedule(seed), root, spools) for seed in TRUTHS]
-    engine = SparkOnPath(lakes.at(str(root)), lambda: spark, {})
+    engine = SparkWithDeltaRs(lakes.at(str(root)), lambda: spark, {})
     rollup(engine, OBJECTIVES)
     told = [facts(engine, OBJECTIVES, PERIOD, cluster=schedule(seed).cluster) for seed in TRUTHS]
     return findings(TRUTHS, seen, told)

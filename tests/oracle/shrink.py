@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lakehouse import tables
-from lakehouse.kernel import program as programs
+from lakehouse.kernel.build_program import build_program
 from tests.kernel_tables import COMMITTED, bronze, rolled_up
 from tests.oracle import fleets, gold, meaning, odd_values, stories, whole_hours
 from tests.oracle.objectives import OBJECTIVES
@@ -73,7 +73,7 @@ def _tried(whole: Batch, tried: list[Rows]) -> Batch:
 
 
 def _differences(batch: Batch, table: str) -> list[str]:
-    program = programs.program(tables.DEFAULT_WINDOW_SECONDS, COMMITTED, OBJECTIVES, meaning.LAKE)
+    program = build_program(tables.DEFAULT_WINDOW_SECONDS, COMMITTED, OBJECTIVES, meaning.LAKE)
     expected = gold.wanted(bronze(batch), OBJECTIVES)[table]
     return gold.differences(table, rolled_up(program, batch)[table], expected)
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.reads
 
-BAD_ROWS = 17
+BAD_ROWS = 18
 """Of the story ``bad_input``: one for each reason, and one of the agents' own account."""
 
 WEEK = periods.week_of(stories.MONDAY)

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 
 import pytest
 
-from collector.errors import CredentialsError, SourceRefusedError, SourceTimeoutError
+from collector.catalogue import load
+from collector.errors import (
+    CredentialsError,
+    IdentityError,
+    SourceRefusedError,
+    SourceTimeoutError,
+)
 from collector.sources.admin.admin_connection import AdminConnection
-from collector.sources.admin.client import Cluster
+from collector.sources.admin.client import Cluster, QuotaEntity
 from collector.sources.admin.source import AdminSource
 
 
@@ -172,3 +179,41 @@ def test_leaving_source_keeps_client_of_others(stage: Stage) -> None:
     assert stage.ask() == "fake client 1"
     stage.connection.leave(other)
     assert stage.made[0].closed.wait(60)
+
+
+class FakeReplacedCluster:
+    """A cluster that another one replaces at its address while quotas are read."""
+
+    def __init__(self) -> None:
+        self.id, self.next_id = "old", "old"
+
+    def close(self) -> None:
+        pass
+
+    def cluster(self) -> Cluster:
+        return Cluster(self.id, live=(1,), fenced=())
+
+    def quotas(self) -> dict[QuotaEntity, dict[str, float]]:
+        self.id = self.next_id
+        return {QuotaEntity(f"user of {self.id}", None, ""): {"producer_byte_rate": 1.0}}
+
+
+@pytest.mark.parametrize("expected", ["old", None])
+def test_answer_of_a_cluster_at_the_same_address_is_refused(expected: str | None) -> None:
+    fake, family = FakeReplacedCluster(), load().family("quota_limits")
+    clock = itertools.count(0, 1_000).__next__  # no attempt waits for the backoff of another
+    connection = AdminConnection(lambda: fake, "Admin", clock=clock)  # type: ignore[arg-type,return-value]
+    source = AdminSource(1, connection, expected)
+    assert source.read(family).notices == ()
+    fake.next_id = "new"
+    with pytest.raises(IdentityError, match="cluster new responds instead of old; correct"):
+        source.read(family)
+    if expected is None:
+        assert source.read(family).notices == (), "nothing is compared with the other cluster"
+        assert source.identify().cluster == "new"
+    else:
+        with pytest.raises(IdentityError, match="cluster new responds instead of old; correct"):
+            source.read(family)
+        fake.id = fake.next_id = "old"
+        assert source.read(family).notices == ()
+    source.close()

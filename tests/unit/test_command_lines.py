@@ -132,7 +132,7 @@ def test_configuration_is_named_by_c_or_the_environment(command: str) -> None:
     for ran in (by_environment, by_option):
         assert ran.exit_code == 78
         (line,) = ran.stderr.splitlines()
-        assert line.startswith("jmxlake-agent: /none.yaml: No such file or directory; set --config")
+        assert line.startswith("jmxlake-agent: /none.yaml: No such file or directory. Set --config")
 
 
 def offline(path: Path) -> subprocess.CompletedProcess[str]:

@@ -375,6 +375,19 @@ def test_configuration_for_msk_is_valid() -> None:
          "(write an IPv6 address in brackets: [::1]:9092)"),
         (lambda c: c["source"]["jmx"].update(timeout="0s"),
          "source.jmx.timeout: must be at least 100ms"),
+        (lambda c: c.update(admin={"bootstrap": "a:1,u:s3cret@b:2", "libs": "/libs"}),
+         "admin.bootstrap: expected HOST:PORT without user and password. "
+         "Set them in admin.properties_file"),
+        (lambda c: c["source"]["jmx"].update(host="u:s3cret@h"),
+         "source.jmx.host: expected a host name or an address, without user and password"),
+        (lambda c: c["source"]["jmx"].update(host="http://h/jmx"),
+         "source.jmx.host: expected a host name or an address, without user and password"),
+        (lambda c: c["lake"].update(path="s3://u:s3cret@bucket/lake"),
+         "lake.path: 's3://***@bucket/lake' contains a password. Remove it, and set the "
+         "credentials of the store separately"),
+        (lambda c: c["lake"].update(path="abfss://c@a.dfs.core.windows.net/p?sig=s3cret"),
+         "lake.path: 'abfss://c@a.dfs.core.windows.net/p?***' contains '?'. "
+         "Percent-encode it, or remove the query"),
         (lambda c: c.update(admin={"bootstrap": "a:1", "libs": "/libs", "timeout": "99ms"}),
          "admin.timeout: must be at least 100ms"),
         (lambda c: c.update(java={"heap": "31MiB"}), "java.heap: must be at least 32MiB"),
@@ -427,7 +440,7 @@ def test_error_is_one_line_with_the_key(
 
 
 def test_unreadable_file_is_a_one_line_error(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="No such file or directory; set --config"):
+    with pytest.raises(ConfigError, match=r"No such file or directory\. Set --config"):
         loader.load(tmp_path / "missing.yaml")
     broken = tmp_path / "broken.yaml"
     broken.write_text("a: [")

@@ -34,7 +34,7 @@ from lakehouse.ops.doctor.finding import CHECKS, LATE, Finding
 from lakehouse.ops.doctor.table_health import Backlog, TableHealth
 from lakehouse.ops.maintain.plan import day_of
 from lakehouse.ops.maintain.table_state import LogEntry
-from tests.lake_builder import Batch, made
+from tests.lake_builder import BASE, Batch, made
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -172,6 +172,17 @@ def test_series_beyond_the_cap_are_told_once_for_a_source() -> None:
     (found,) = sources.capped(over)
     assert found.what.startswith("up to 1,200 series above the cap")
     assert found.what.endswith("log, min_isr")
+
+
+def test_series_beyond_the_cap_are_those_of_a_scrape(tmp_path: Path) -> None:
+    """A row of bronze has their sum over its scrapes."""
+    batch = Batch()
+    batch.scrape("log", 0, 300)
+    batch.scrapes[0]["dropped_series"] = 7 * batch.scrapes[0]["scrapes"] - 1
+    batch.commit(tmp_path)
+    scrapes = DeltaTable(tmp_path / tables.SCRAPES.path)
+    (found,) = agent_records.family_records(scrapes, BASE - DAY, BASE + DAY)
+    assert found.dropped_series == 7
 
 
 def test_the_time_of_dropped_batches_is_told_by_their_event() -> None:

@@ -124,5 +124,5 @@ def test_saved_events_without_a_name_or_instant_are_refused(tmp_path: Path, key:
     del facts["events"][0][key]
     file = tmp_path / "report.json"
     file.write_text(json.dumps(facts), encoding="utf-8")
-    with pytest.raises(Exception, match="no facts of a report"):
+    with pytest.raises(Exception, match="not a report"):
         report_json.load(file)

@@ -111,9 +111,9 @@ def test_what_is_most_alike_is_suggested_alone() -> None:
 
 def test_a_name_of_several_asks_which_one() -> None:
     known = [*KNOWN, one("group", group="orders"), one("client", user="eve", client_id="billing")]
-    with pytest.raises(SubjectError, match="group:orders or topic:orders; write which one"):
+    with pytest.raises(SubjectError, match=r"ambiguous\. Use group:orders or topic:orders"):
         find("orders", known, LAKE)
-    with pytest.raises(SubjectError, match="alice/billing or eve/billing; write which one"):
+    with pytest.raises(SubjectError, match=r"ambiguous\. Use alice/billing or eve/billing"):
         find("client:billing", known, LAKE)
     assert find("topic:orders", known, LAKE) == ORDERS
 
@@ -124,7 +124,7 @@ def test_one_subject_of_two_clusters_asks_for_the_cluster() -> None:
 
 
 def test_a_partition_beyond_the_topic_s_is_refused() -> None:
-    with pytest.raises(SubjectError, match="none of number 4"):
+    with pytest.raises(SubjectError, match="but not partition 4"):
         find("orders/4", KNOWN, LAKE)
 
 

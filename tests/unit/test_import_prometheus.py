@@ -16,7 +16,7 @@ from collector.cli import command
 from collector.cli.main import main
 from collector.delivery.delivery import Delivery
 from collector.sources.prometheus import api
-from collector.sources.prometheus.history import own_labels
+from collector.sources.prometheus.past_scrapes import own_labels
 from collector.spool.spool import Spool
 from tests.fake_prometheus import TARGET, FakePrometheus, Scrape, failure, success
 from tests.lake_builder import BASE, Batch

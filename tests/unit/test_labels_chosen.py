@@ -20,7 +20,7 @@ from lakehouse.core.periods import Period, instant
 from lakehouse.engines.gold_reader import labels_in
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.errors import ObjectiveError
-from lakehouse.kernel.program import _statements
+from lakehouse.kernel.build_program import _statements
 from lakehouse.rollup.plan import Wanted
 from lakehouse.rollup.run import rollup
 from lakehouse.slo import attainment

@@ -31,7 +31,8 @@ from lakehouse.errors import (
     TableNotFoundError,
     TableSchemaError,
 )
-from lakehouse.kernel import arrow_types, program as programs, run_in_duckdb
+from lakehouse.kernel import arrow_types, run_in_duckdb
+from lakehouse.kernel.build_program import build_program
 from lakehouse.rollup import commit
 from tests import lake_builder
 from tests.lake_builder import BASE, CLUSTER
@@ -489,7 +490,7 @@ def given(
     units = HourSet(
         tuple(sorted({one.cluster for one in pairs})), tuple(sorted({one.hour for one in pairs}))
     )
-    kernel = programs.program(300, BASE, (), Meanings({}, {}))
+    kernel = build_program(300, BASE, (), Meanings({}, {}))
     program, told = replace(kernel, describing=(METRIC,)), []
     batch = Batch(units, calls, 6, at)
     with engine.compute(batch, program, "batch 1 of 1", told.append) as made:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from lakehouse.errors import LakehouseError
-from lakehouse.notebooks.cells import Platform
 from lakehouse.notebooks.choices import LABELS, Choices, Environment
+from lakehouse.notebooks.notebook import Platform
 from tests.notebooks import FakeWidgets
 
 if TYPE_CHECKING:

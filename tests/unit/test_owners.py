@@ -241,9 +241,9 @@ def test_a_group_makes_no_topic_of_another_team_its_own(facts: sample_facts.Fact
 
 
 def test_no_such_team_and_no_owners_are_one_line(facts: sample_facts.Facts):
-    with pytest.raises(OwnersError, match="teams with subjects: payments, storage"):
+    with pytest.raises(OwnersError, match="Teams with subjects: payments, storage"):
         of_team(facts, "sales")
-    with pytest.raises(OwnersError, match="no owners; name their file"):
+    with pytest.raises(OwnersError, match=r"no owners\. Specify their file"):
         of_team(sample_facts.demo(), "payments")
 
 

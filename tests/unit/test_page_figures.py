@@ -16,9 +16,9 @@ def row(value, low, high, unknown):
     [
         ((2472, 2458, 2480), "40 min 58 s to 41 min 20 s", False),
         ((100, 60, 140), "±40 s", True),
-        ((100, 60, None), "at least 1 min", True),
-        ((100, None, 103), "at most 1 min 43 s", False),
-        ((0, 0, 3), "at most 3 s", True),
+        ((100, 60, None), "≥ 1 min", True),
+        ((100, None, 103), "≤ 1 min 43 s", False),
+        ((0, 0, 3), "≤ 3 s", True),
         ((0, 0, 0), "", False),
         ((None, 0, 3), "", False),
         ((1, None, None), "", False),

@@ -112,6 +112,19 @@ def test_non_utf8_folder_is_refused() -> None:
         delta_log.check_lake("/lakes/\udcff")
 
 
+@pytest.mark.parametrize("url", ["s3://KEY:s3cret@b/l", "s3://KEY:s3/cret@b/l", "s3://:s3cret@b"])
+def test_url_with_a_password_is_refused_and_hidden(url: str) -> None:
+    for use in (delta_log.check_lake, agent):
+        with pytest.raises((delta_log.PathError, ConfigError), match="contains a password") as said:
+            use(url)
+        assert "cret" not in str(said.value)
+
+
+@pytest.mark.parametrize("url", ["abfss://c@a.dfs.core.windows.net/p:q@r", "file:///a:b@c"])
+def test_url_without_a_password_is_accepted(url: str) -> None:
+    delta_log.check_lake(url)
+
+
 @pytest.mark.parametrize("url", ["s3://b/l#1", "gs://b/l?versionId=1", "file:///lake#1"])
 def test_url_with_query_or_fragment_is_refused(url: str) -> None:
     for use in (delta_log.check_lake, agent):

@@ -60,7 +60,7 @@ def test_a_teams_report_is_one_command(saved: str, tmp_path: Path):
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["--team", "storage"], "these facts have no owners"),
+        (["--team", "storage"], "this report has no owners"),
         (["--owners", "/nowhere.yaml"], "/nowhere.yaml: No such file"),
         (["--week", "2026-W47"], "Omit --week"),
         (["--cluster", "x", "--gold", "a.b"], "Omit --gold, --cluster"),
@@ -79,8 +79,8 @@ def test_what_cannot_be_is_one_line(saved: str, arguments: list[str], told: str)
     [
         ("{", "report.json:1:2: not JSON"),
         ("[" * 100_000, "nested too deeply"),
-        ("[]", "no facts of a report"),
-        ('{"format": 1}', "no facts of a report"),
+        ("[]", "not a report"),
+        ('{"format": 1}', "not a report"),
         (json.dumps(sample_facts.demo() | {"format": 9}), "format 9, and this version reads 2"),
         (b"\xff\xfe", "UTF-16"),
     ],

@@ -47,7 +47,7 @@ def test_without_a_browser_it_is_one_line_before_any_work(tmp_path: Path, monkey
     run = CliRunner().invoke(main, ["report", "s3://nowhere/lake", "--pdf", str(target)])
     assert (run.exit_code, run.stdout) == (1, "")
     (line,) = run.stderr.splitlines()
-    assert "a PDF needs Chromium, and there is none on PATH" in line
+    assert "a PDF requires Chromium, and none is on PATH" in line
     assert "JMXLAKE_CHROMIUM" in line
 
 

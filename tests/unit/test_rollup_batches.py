@@ -20,7 +20,7 @@ from lakehouse.engines.rollup_batches import (
     inputs,
 )
 from lakehouse.engines.spark_engine import most_rows
-from lakehouse.kernel.program import program
+from lakehouse.kernel.build_program import build_program
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Set
@@ -145,7 +145,7 @@ def test_described_metric_of_any_name_is_text_in_both_engines(name: str) -> None
     assert batch.parts > 1
     meanings = metrics.Meanings({}, {name: metrics.Traits(describes="topic")})
     rows = select("SELECT 1")
-    kernel = program(300, BASE, (), meanings)
+    kernel = build_program(300, BASE, (), meanings)
     for one in inputs(Bronze(rows, rows, rows), batch, kernel):
         assert name not in one.sql
         assert "\\" not in one.sql

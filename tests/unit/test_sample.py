@@ -204,7 +204,7 @@ def test_tables_are_made_as_agents_make_them(tmp_path: Path) -> None:
         assert made.metadata().configuration == agents.metadata().configuration
         assert made.metadata().partition_columns == agents.metadata().partition_columns
         assert made.version() == (1 + len(SOURCES) if table is tables.SCRAPES else 1)
-    with pytest.raises(LakehouseError, match="there is a lake already"):
+    with pytest.raises(LakehouseError, match="a lake already exists"):
         writer.write(tmp_path / "lake", [SCRIPT])
 
 
@@ -259,7 +259,7 @@ def test_the_command_writes_where_no_lake_is(tmp_path: Path) -> None:
     assert [one.date() for one in days] == [dt.date(2026, 11, 2), dt.date(2026, 11, 9)]
     ended = CliRunner().invoke(main, [*asked, "2026-11-09"])
     assert ended.exit_code == 1
-    assert "there is a lake already" in ended.output
+    assert "a lake already exists" in ended.output
     ended = CliRunner().invoke(main, [*asked, "2999-01-01"])
     assert ended.exit_code == 2
     assert "is in the future" in ended.output
@@ -282,7 +282,7 @@ def test_the_files_beside_a_sample_name_its_topics_and_its_restarts(tmp_path: Pa
     writer.beside(lake).owners.write_text("owners: []\n")
     ended = CliRunner().invoke(main, asked)
     assert ended.exit_code == 1
-    assert "the file is not a sample's" in ended.output
+    assert "not a file of a sample" in ended.output
     assert not lake.exists()
 
 

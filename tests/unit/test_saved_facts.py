@@ -193,7 +193,7 @@ def sparse(file: Path) -> None:
         (lambda file: file.write_bytes(b'{"a": 1, "a": 2}'), "duplicate key 'a'"),
         (lambda file: file.write_bytes(b'{"a":' * 500 + b"1" + b"}" * 500), "nested too deeply"),
         (lambda file: file.write_bytes("{}".encode("utf-16")), "UTF-16"),
-        (lambda file: file.write_bytes(b"[1]"), "no facts of a report"),
+        (lambda file: file.write_bytes(b"[1]"), "not a report"),
     ],
 )
 def test_file_that_is_no_report_is_one_line(

@@ -228,7 +228,7 @@ def test_what_is_not_said_is_safe(tmp_path: Path):
         ("mail: {host: h, from: a, to: []}", "mail.to: expected an address or a list"),
         ("mail: {from: a, to: [b]}", "mail: host is missing"),
         ("mail: {host: h, from: a, to: [b], password: x}", "no place here; use password_file"),
-        ("webhook: {url: 'https://x'}", "a secret has no place here; use url_file"),
+        ("webhook: {url: 'https://x'}", "a secret is not allowed here. Use url_file"),
         ("webhook: {}", "webhook: set url_file, url_variable or url_databricks"),
         ("webhook: {url_file: a, url_variable: B}", "not both"),
         ("webhook: {url_file: a, format: discord}", "expected one of slack, teams"),

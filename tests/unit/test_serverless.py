@@ -100,7 +100,7 @@ def test_f01_settings_are_read_in_one_place_and_only_the_time_zone_is_set() -> N
     assert found == {
         ("spark_session.py", "get", "name"),  # in setting(), which takes a refusal for an answer
         ("spark_session.py", "get", "_ZONE"),
-        ("cells.py", "set", "'spark.sql.session.timeZone'"),
+        ("notebook.py", "set", "'spark.sql.session.timeZone'"),
     }
 
 

@@ -66,7 +66,7 @@ def test_a_folder_without_jars_is_named(tmp_path: Path, monkeypatch: pytest.Monk
     (tmp_path / "s3").mkdir()
     both = os.pathsep.join(str(tmp_path / name) for name in ("delta", "s3"))
     monkeypatch.setenv(spark_session.JARS_SETTING, both)
-    with pytest.raises(EngineError, match=r"s3: no jar in it"):
+    with pytest.raises(EngineError, match=r"s3: this folder contains no jar"):
         spark_session.session()
 
 

@@ -340,6 +340,7 @@ def test_lag_is_between_the_bounds_of_a_histogram() -> None:
     incidents = [{"event": 1, "metric": "kafka.group.partition_lag", "worst": 155_871.0}]
     partitions = [{"group": "g", "topic": "t", "partition": 0, "records_low": 131_072}]
     found = told(row, incidents=incidents, consumer_lag={"partitions": partitions})
+    assert plain(found.title) == "Group g lagged on t by over 10,000 records"
     assert plain(found.impact) == "131,000 to 156,000 records of a partition were unread."
     assert found.notes == ("no objective",)
 

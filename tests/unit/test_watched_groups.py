@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime as dt
 import json
 import shutil
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -199,3 +201,36 @@ def test_table_that_is_not_usable_is_one_line(lake: Path, spool: Spool) -> None:
         table.read()
     assert "\n" not in str(caught.value)
     assert watched.owners.failure == str(caught.value)
+
+
+_READ = """
+import re, sys
+from pathlib import Path
+from collector.delivery.watched_groups_table import WatchedGroupsTable
+from collector.errors import LakeError
+from collector.sources.admin.watched_groups import WatchedGroups
+from collector.spool.spool import Spool
+with Spool(Path(sys.argv[2]), 1 << 20) as spool:
+    try:
+        WatchedGroupsTable(sys.argv[1], dict, WatchedGroups(), spool).read()
+    except LakeError as error:
+        print(error)
+print(int(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1]) >> 10)
+"""
+
+
+def test_rows_that_unpack_to_gigabytes_are_refused_in_little_memory(
+    lake: Path, tmp_path: Path
+) -> None:
+    row = {"topic": "x" * 1_000, "groups": ["g" * 1_000] * 200, "set_at": NOON}
+    batch = pa.RecordBatch.from_pylist([row] * 100, SCHEMA)  # 20 MB
+    place = lake / WATCHED_GROUPS.path
+    write_deltalake(str(place), pa.RecordBatchReader.from_batches(SCHEMA, [batch] * 50))
+    assert sum(file.stat().st_size for file in place.glob("*.parquet")) < 1 << 20
+    ran = subprocess.run(
+        [sys.executable, "-c", _READ, str(lake), str(tmp_path / "spool.db")],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    line, peak = ran.stdout.splitlines()
+    assert "the rows exceed 16 MiB; delete old rows" in line
+    assert int(peak) < 400

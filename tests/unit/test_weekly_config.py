@@ -105,8 +105,8 @@ WRONG: Final[dict[str, Any]] = {
     "lake: x\nobjectives: /nowhere/at/all": "objectives: ",
     "lake: x\nsend: {mail: {host: h}}": "send.mail: from is missing",
     "lake: x\nsend: {}": "send: set mail, webhook or both",
-    "lake: x\nsend: {webhook: {url: 'https://SECRET'}}": "send.webhook.url: a secret has no place",
-    "lake: x\nsend: {mail: {password: SECRET}}": "send.mail.password: a secret has no place here",
+    "lake: x\nsend: {webhook: {url: 'https://SECRET'}}": "send.webhook.url: a secret is not",
+    "lake: x\nsend: {mail: {password: SECRET}}": "send.mail.password: a secret is not allowed here",
     "lake: x\nsend: {webhook: {url_file: a}, link: 'http://x'}": "send.link: expected an address",
     "lake: [": "not YAML",
 }
@@ -128,7 +128,7 @@ def test_command_ends_with_one_line(tmp_path: Path) -> None:
     assert run.exit_code == 1
     (line,) = run.stderr.splitlines()
     assert "none.yaml" in line
-    assert "use a file with options" in line
+    assert "Specify a file with options" in line
     run = CliRunner().invoke(main, ["weekly"])
     assert run.exit_code == 2
     assert "Missing argument 'LAKE'" in run.stderr

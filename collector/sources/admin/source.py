@@ -6,7 +6,7 @@ from typing import Final, NamedTuple, TypeVar
 
 from collector.catalogue import Family
 from collector.catalogue.entries import Delays
-from collector.errors import ConfigError, SourceTimeoutError
+from collector.errors import ConfigError, IdentityError, SourceTimeoutError
 from collector.model import Answer, Identity, Notice, Offsets
 from collector.sources.admin import readings
 from collector.sources.admin.admin_connection import ONE_TRY, AdminConnection, connect
@@ -74,10 +74,15 @@ class AdminSource:
         self._worker = Worker()
         self._identity: Identity | None = None
         self._readings = Readings()
+        self._watched, self._rules = watched or WatchedGroups(), rules or GroupRules()
+        self._cluster: str | None = None  # of the last answers
+        self._forget()
+
+    def _forget(self) -> None:
+        """Drop the last answers: those of another cluster are not compared with them."""
         self._last = _Last({}, None, {}, {}, {}, frozenset())
-        self._watched = watched or WatchedGroups()
         self._offset_reader = OffsetReader(
-            node, lambda: time.time_ns() // 1_000_000, rules or GroupRules(), self._watched
+            self._node, lambda: time.time_ns() // 1_000_000, self._rules, self._watched
         )
 
     def identify(self) -> Identity:
@@ -91,6 +96,9 @@ class AdminSource:
         if self._identity is None:
             self._connection.join(self)
             self._identity = self._guarded(self._asked_identity)
+            if self._identity.cluster != self._cluster:
+                self._forget()
+            self._cluster = self._identity.cluster
         return self._identity
 
     def cluster(self) -> Cluster:
@@ -118,7 +126,8 @@ class AdminSource:
         """Read one family. Everything in the answer is newer than the request.
 
         Raises:
-            SourceError: The read failed or took too long. The connection is closed.
+            SourceError: The read failed or took too long, or another cluster has replaced this one
+                at its address. The connection is closed.
             ConfigError: The Admin API does not provide the family.
         """
         read = {
@@ -131,8 +140,8 @@ class AdminSource:
         }.get(family.name)
         if read is None:
             raise ConfigError(f"the Admin API does not provide family {family.name}")
-        self.identify()
-        found: _FamilyValues = self._guarded(read)
+        cluster = self.identify().cluster
+        found = self._guarded(lambda client: self._of_cluster(client, read, cluster))
         self._last = found.last
         made = tuple(
             self._readings.reading(metric, *split(found.values[metric.name]))
@@ -174,10 +183,25 @@ class AdminSource:
                     raise
 
     def _asked_identity(self, client: KafkaAdmin) -> Identity:
+        return self._checked(client, self._expected)
+
+    def _checked(self, client: KafkaAdmin, expected: Expected) -> Identity:
         node = ALL if self._node is None else str(self._node)
         identity = Identity(client.cluster().id, node, None, 0)
-        self._expected.check(self._connection.where, identity)
+        expected.check(self._connection.where, identity)
         return identity
+
+    def _of_cluster(
+        self, client: KafkaAdmin, read: Callable[[KafkaAdmin], _FamilyValues], cluster: str
+    ) -> _FamilyValues:
+        """Read, and check the cluster afterwards: the client reconnects to any."""
+        found = read(client)
+        try:
+            self._checked(client, Expected("cluster", cluster=cluster))
+        except IdentityError:
+            self._cluster = None
+            raise
+        return found
 
     def _reporter(self, client: KafkaAdmin) -> tuple[Cluster, bool, int | None]:
         """Return the cluster, whether this agent reports for all, and the broker of its topics."""

@@ -85,8 +85,9 @@ def start(
             convertStrings=False,
         )
     except (OSError, RuntimeError, jpype.JVMNotSupportedException) as error:
+        advice = "Correct java.options, or set" if options else "Set"
         raise ConfigError(
-            f"Java at {home} does not start: {error}. Set JAVA_HOME to Java 17 or later."
+            f"Java at {home} does not start: {error}. {advice} JAVA_HOME to Java 17 or later."
         ) from None
     serial_filter.install(java)  # before any response is read
     for name in _RETURNED:

@@ -42,7 +42,7 @@ class FamilyRecord(NamedTuple):
         outcome: Outcome of its newest row.
         error: Newest error.
         future_until: End of its newest row in the future.
-        dropped_series: Maximum number of series above the cap in one row.
+        dropped_series: Maximum number of series above the cap in a scrape, mean of a row.
         kafka_version: Newest known version.
         catalogue: Hash of the catalogue in its newest row.
     """
@@ -179,7 +179,7 @@ def family_records(scrapes: DeltaTable, since: dt.datetime, now: dt.datetime) ->
           max(CASE WHEN NOT {is_past} THEN "end" END) AS future_until,
           last_value(outcome ORDER BY "end") AS outcome,
           last_value(error ORDER BY (error IS NOT NULL), "end") AS error,
-          max(dropped_series) AS dropped_series,
+          max((dropped_series + scrapes - 1) / scrapes) AS dropped_series,
           last_value(kafka_version ORDER BY (kafka_version IS NOT NULL), "end") AS kafka_version,
           last_value(catalogue ORDER BY "end") AS catalogue
         FROM ({_scrapes(since)}) GROUP BY cluster, source, family, agent"""

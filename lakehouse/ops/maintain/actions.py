@@ -37,9 +37,7 @@ from lakehouse.tables.bronze import COMPACTED_LEVEL, writer_properties
 from lakehouse.tables.error_text import wrong_version
 
 if (problem := wrong_version("deltalake")) is not None:
-    raise MaintenanceError(
-        f"maintain: {problem}, on which maintenance relies; install {extra('maintain')}"
-    )
+    raise MaintenanceError(f"maintain: {problem}. Install {extra('maintain')}")
 
 OWNER: Final = "jmxlake.maintenance"
 """Table property: name of the process that compacted last."""

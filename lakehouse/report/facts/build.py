@@ -12,12 +12,13 @@ from importlib.metadata import version
 from typing import Any, Final
 
 from lakehouse.core import periods
+from lakehouse.core.metrics import shipped_meanings, with_components
 from lakehouse.core.objective import Objective
 from lakehouse.core.periods import Period, iso, micros
 from lakehouse.core.subjects import FLOOR_PERCENT, SUBJECT
 from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import subjects_of, window_of
-from lakehouse.report.evidence import Evidence, floor_of, hidden_texts
+from lakehouse.report.evidence import Evidence, dropped, floor_of, hidden_texts
 from lakehouse.report.facts.fields import Bounds, to_json
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.key_figures import (
@@ -48,6 +49,7 @@ from lakehouse.report.figures import Facts, Row, sentence
 from lakehouse.slo.report_calendar import OF_UTC, Calendar
 from lakehouse.slo.sla_statement import Statement
 from lakehouse.slo.trends import read_weeks, weeks_until
+from lakehouse.tables import OTHER
 
 
 def facts(
@@ -277,7 +279,8 @@ def with_figures(facts: Mapping[str, Any]) -> dict[str, Any]:
         facts["objectives"], running=bool(facts.get("running")), floor=floor_of(facts)
     )
     for row in objectives:
-        if row["status"] in {"met", "on_track"} and _is_hidden(facts, row["metrics"]):
+        is_open = _is_hidden(facts, row.get("metrics") or ()) or _has_dropped(facts, row)
+        if row["status"] in {"met", "on_track"} and is_open:
             row["status"] = "uncertain"
     if facts.get("week"):
         for row in objectives:
@@ -292,6 +295,17 @@ def with_figures(facts: Mapping[str, Any]) -> dict[str, Any]:
 def _is_hidden(facts: Facts, metrics: Collection[str]) -> bool:
     """Return True if brokers or controllers counted more bad time than any series showed."""
     return bool(hidden_texts(facts, MIN_ISR_QUESTION, metrics))
+
+
+def _has_dropped(facts: Facts, objective: Row) -> bool:
+    """Return True if series above a limit may be subjects of an objective without a figure.
+
+    Gauges above the limit are one subject, whose value is their sum.
+    """
+    folded = (row.get(name) for row in objective.get("subjects") or () for name in SUBJECT)
+    metrics = with_components(objective.get("metrics") or ())
+    read_with = frozenset().union(*map(shipped_meanings().families_of, metrics))
+    return OTHER not in folded and bool(dropped(facts, read_with))
 
 
 def previous(facts: Mapping[str, Any]) -> Previous | None:

@@ -167,12 +167,16 @@ def of_team(facts: Mapping[str, Any], team: str) -> Facts:
         OwnersError: The facts have no owners, or no such team.
     """
     if facts.get("owners") is None:
-        raise OwnersError(f"team {team!r}: these facts have no owners; name their file (--owners)")
+        raise OwnersError(
+            f"team {team!r}: this report has no owners. Specify their file (--owners)"
+        )
     accounts = facts["owners"]["accounts"]
     teams = sorted({str(one["team"]) for one in accounts if one["team"] is not None})
     if team not in teams:
         known = ", ".join(map(display.line, teams)) or "none"
-        raise OwnersError(f"team {team!r} owns nothing here; teams with subjects: {known}")
+        raise OwnersError(
+            f"team {team!r} owns no subject of this report. Teams with subjects: {known}"
+        )
     part: Facts = with_rows(
         facts, lambda row: row if row.get("team") == team or _is_of_all(row) else None
     )

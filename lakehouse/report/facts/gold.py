@@ -332,8 +332,8 @@ class Gold:
         if first is not None:
             since = f"{instant(first):%Y-%m-%d}"
             raise PeriodError(
-                f"{self.engine.lake.root}: an older jmxlake rolled {since} up, without incidents; "
-                f"run jmxlake rollup --since {since}, or choose a later period"
+                f"{self.engine.lake.root}: an older jmxlake rolled up {since}, without incidents. "
+                f"Run jmxlake rollup --since {since}, or choose a later period"
             )
 
     @cached_property
@@ -343,6 +343,23 @@ class Gold:
             return self.hours(tables.EVENTS)
         except TableNotFoundError:  # an older lake, or no access; doctor reports other causes
             return None
+
+    def dropped(self) -> dict[tuple[str, str], int] | None:
+        """Return the greatest number of series above the limit in a scrape, by source and family.
+
+        Gold does not have it. None: bronze/scrapes cannot be read.
+        """
+        try:
+            scrapes = self.hours(tables.SCRAPES)
+        except TableNotFoundError:  # as for events
+            return None
+        rows = self.ask(
+            "SELECT r.source, r.family, CAST(max(ceil(r.dropped_series / r.scrapes)) AS BIGINT) "
+            "AS series FROM {rows} r WHERE r.dropped_series > 0 AND r.scrapes > 0 "
+            "GROUP BY r.source, r.family",
+            rows=scrapes,
+        )
+        return {(row["source"], row["family"]): row["series"] for row in rows}
 
     def changes(self) -> tuple[list[Row], dict[str, int]]:
         """Return changes (rows of bronze/events), oldest first, and the number omitted by kind.

@@ -19,10 +19,10 @@ from operator import itemgetter
 from typing import Any, ClassVar, Final, NamedTuple, TypeVar
 
 from lakehouse import tables
-from lakehouse.core.metrics import families
+from lakehouse.core.metrics import families, known, roles_of
 from lakehouse.core.periods import HOUR_US, Span, length, without
 from lakehouse.engines import gold_reader
-from lakehouse.engines.gold_reader import Row
+from lakehouse.engines.gold_reader import Row, is_same
 from lakehouse.engines.relation import is_one_of
 from lakehouse.report.facts.fields import NONE, Bounds, Known, Metrics, fields_of, total
 from lakehouse.report.facts.gold import Gold, Sums, by_subject
@@ -203,13 +203,26 @@ class Unread(NamedTuple):
 
 
 def unread_times(gold: Gold, *metrics: str, roles: tuple[str, ...] = BROKERS) -> dict[str, Unread]:
-    """Return the unread time of each source, for the first of some metrics with an agent."""
+    """Return the unread time of each source, for the first of some metrics with an agent.
+
+    Time in which a source hid a gauge with one series per source is unread as well, if any source
+    reported it.
+    """
     lived = _lived(gold)
     for metric in metrics:
         if away := unread(gold, metric, roles):
             times = {source: length(spans) for source, spans in away.items()}
-            return {one: Unread(us, 0 < us == lived[one]) for one, us in times.items()}
+            whole = {source for source, us in times.items() if 0 < us == lived[source]}
+            if _is_of_source(metric) and _seen_us(gold, metric):
+                times |= unseen_times(gold, metric)
+            return {source: Unread(us, source in whole) for source, us in times.items()}
     return {}
+
+
+def _is_of_source(metric: str) -> bool:
+    """Return True for a shipped gauge with one series per source."""
+    one = known().get(metric)
+    return one is not None and (one.kind, one.level) == ("gauge", "source")
 
 
 def _lived(gold: Gold) -> dict[str, int]:
@@ -223,16 +236,31 @@ def _lived(gold: Gold) -> dict[str, int]:
     return lived
 
 
-def unseen_times(gold: Gold, metric: str) -> dict[str, int]:
-    """Return the time without a value of a metric with one series per source, by source.
+def unseen_times(gold: Gold, *metrics: str) -> dict[str, int]:
+    """Return the time without a value of any of some metrics of a family, by source, microseconds.
 
-    A source can hide one metric of a family that is read. Empty: the family was never read.
+    A source can hide metrics of a family that is read. Of a metric with several series the time
+    without any of them counts. Empty: the family was never read.
     """
-    rows, lived = gold.by_subject(tables.SOURCES, (metric,)), _lived(gold)
+    seen, lived = [_seen_us(gold, metric) for metric in metrics], _lived(gold)
+    away = unread(gold, metrics[0], tuple(roles_of(metrics[0])) or BROKERS)
     return {
-        source: max(length(spans), lived[source] - rows[source][metric].get("series_seen_us", 0))
-        for source, spans in unread(gold, metric).items()
+        source: max(length(spans), lived[source] - max(own.get(source, 0) for own in seen))
+        for source, spans in away.items()
     }
+
+
+def _seen_us(gold: Gold, metric: str) -> dict[str, int]:
+    """Return the time with a value of a metric, by source; of several series at most that time."""
+    # Gold keeps finest windows for a time only.
+    kept = gold.rows.are_kept(gold.period.start.date())
+    size = gold.window_seconds * 1_000_000 if kept else HOUR_US
+    rows = gold.ask(
+        f"SELECT r.source, CAST(sum(least(r.series_seen_us, {size})) AS BIGINT) AS us "
+        f"FROM {{rows}} r WHERE {is_same('r.metric', metric)} GROUP BY r.source",
+        rows=gold.finest(tables.SOURCES) if kept else gold.hours(tables.SOURCES),
+    )
+    return {row["source"]: row["us"] for row in rows}
 
 
 def uncounted(gold: Gold, metric: str, source: str | None = None) -> list[Uncounted]:

@@ -280,16 +280,22 @@ def _clients_of_weeks(facts: Facts, objectives: Sequence[Row]) -> list[Bounds]:
 
 
 def _coverage(facts: Facts) -> Figure:
-    """Return the coverage of all families of all sources."""
+    """Return the coverage of all families of all sources, and the worst family of a source.
+
+    The objective on scrapes ignores the time before the first scrape of a family. If it is met with
+    more unobserved time than its target permits, this is not a figure of it.
+    """
     section = facts.get("coverage") or {}
     past = [_gap(row.get("percent")) for row in _weeks_before(facts, "coverage.weeks")]
     gap = _gap(section.get("percent"))
     objective = next(iter(_objectives(facts, COVERAGE)), None)
-    subjects = (objective or {}).get("subjects") or ()
-    worst = subjects[0] if subjects else {}
+    worst = _most(section.get("sources") or (), "unknown_us")
+    us = worst.get("unknown_us")
+    is_other = objective is not None and (gap.value or 0) > 1 - objective["target"]
+    is_other = is_other and (objective or {}).get("status") in {"met", "on_track"}
     return Figure(
-        rest(gap), "share", gap, past, worst, bounds_in(worst, "bad_us"), "us",
-        objective=_name(objective), is_gap=True,
+        rest(gap), "share", gap, past, worst, Bounds(us, us, us), "us",
+        objective=None if is_other else _name(objective), is_gap=True,
     )  # fmt: skip
 
 

@@ -229,7 +229,7 @@ _OLDER: Final = 1
 _RENAMED: Final = {"events": "changes", "events_omitted": "changes_omitted"}
 """Keys of format 1 with another meaning in format 2, and their new names."""
 
-_WANTED: Final = "name what report --json wrote"
+_WANTED: Final = "Specify a file that jmxlake report --json wrote"
 
 
 def is_saved(place: str) -> bool:
@@ -246,19 +246,19 @@ def load(path: Path) -> dict[str, Any]:
     try:
         facts = parse_json(read_text(path, MOST_BYTES), str(path))
     except UnreadableFileError as error:
-        raise FactsError(f"{error}; {_WANTED}") from None
+        raise FactsError(f"{error}. {_WANTED}") from None
     if not isinstance(facts, dict) or "format" not in facts:
-        raise FactsError(f"{path}: no facts of a report; {_WANTED}")
+        raise FactsError(f"{path}: not a report. {_WANTED}")
     written = facts["format"]
     if written not in (_OLDER, FORMAT):
         what = f"format {display.line(written, 20)}, and this version reads {FORMAT}"
-        raise FactsError(f"{path}: {what}; use the jmxlake that wrote it")
+        raise FactsError(f"{path}: {what}. Use the jmxlake version that wrote it")
     if written == _OLDER:
         facts = {_RENAMED.get(name, name): value for name, value in facts.items()}
     try:
         check_shape(facts)
     except WrongSettingError as error:
-        raise FactsError(f"{path}: no facts of a report: {error}; {_WANTED}") from None
+        raise FactsError(f"{path}: not a report: {error}. {_WANTED}") from None
     return facts if written == FORMAT else _upgraded(facts)
 
 

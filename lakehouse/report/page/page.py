@@ -402,7 +402,7 @@ def browser(environment: Mapping[str, str] = os.environ) -> str:
     if named:
         raise PrintError(f"{BROWSER_SETTING}: {named} is not a program that can be started")
     raise PrintError(
-        "a PDF needs Chromium, and there is none on PATH: install the package chromium, or "
+        "a PDF requires Chromium, and none is on PATH. Install the package chromium, or "
         f"set {BROWSER_SETTING} to a Chromium or Chrome"
     )
 

@@ -264,8 +264,8 @@ def _bar(x: int, value: float | None, top: float, *, is_now: bool) -> Markup:
 _HEIGHT: Final = 48
 
 
-_APART: Final = 0.016
-"""Least distance between two numbers, of the width: they never overlap on a wide screen."""
+_APART: Final = 0.019
+"""Least distance between two numbers, of the width: they do not overlap on a wide screen."""
 
 
 _APART_ON_A_PHONE: Final = 0.055

@@ -235,9 +235,9 @@ def load(path: Path) -> Settings:
     try:
         return typed_settings.convert(sections(strict_yaml.load_file(path)), Settings)
     except UnreadableFileError as error:
-        raise SendError(error.advised("name a file of settings")) from None
+        raise SendError(error.advised("Specify a settings file")) from None
     except WrongSettingError as error:
-        raise SendError(f"{path}: {error}; see docs/weekly.md") from None
+        raise SendError(f"{path}: {error}. See docs/weekly.md") from None
 
 
 def link_of(text: str) -> str:
@@ -280,7 +280,7 @@ def _section(section: str, given: Any) -> Any:
         return given
     found = {key: value for key, value in given.items() if value is not None}
     for key in found.keys() & {"password", "url"}:
-        raise WrongSettingError(f"{section}.{key}", f"a secret has no place here; use {key}_file")
+        raise WrongSettingError(f"{section}.{key}", f"a secret is not allowed here. Use {key}_file")
     for key in found.keys() & {"to", "attach"}:
         listed = [found[key]] if isinstance(found[key], str) else found[key]
         if isinstance(listed, list) and all(isinstance(one, str) for one in listed):
@@ -356,7 +356,7 @@ def deliver(letter: Letter, mail: Mail) -> str:
     except smtplib.SMTPRecipientsRefused as error:
         raise SendError(f"{where} refused every recipient: {_reasons(error.recipients)}") from None
     except smtplib.SMTPNotSupportedError as error:
-        raise SendError(f"{where}: {display.line(error)}; see mail.security") from None
+        raise SendError(f"{where}: {display.line(error)}. Check mail.security") from None
     except smtplib.SMTPResponseException as error:
         response = error.smtp_error
         said = response.decode(errors="replace") if isinstance(response, bytes) else str(response)

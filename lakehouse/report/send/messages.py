@@ -138,7 +138,7 @@ def _addressed(message: EmailMessage, mail: Mail) -> tuple[str, tuple[str, ...]]
         if not (address.username and address.domain and address.addr_spec.isascii()):
             raise SendError(
                 f"mail: {display.line(str(address))!r} is not an address that every server "
-                "accepts; write it as name@example.org"
+                "accepts. Write it as name@example.org"
             )
     return sender.addr_spec, tuple(dict.fromkeys(address.addr_spec for address in to))
 

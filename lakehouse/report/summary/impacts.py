@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from lakehouse.core import display
+from lakehouse.core import display, metrics
 from lakehouse.report import figures
 from lakehouse.report.figures import Facts, Row, value_at
 from lakehouse.report.summary import texts
@@ -103,7 +103,10 @@ def title(row: Row, scene: Scene) -> Text:
     """Return an event's title: subject and verb."""
     if row["kind"] == "availability":
         return _availability(row) if row.get("topics") else (_counted(row, scene),)
-    return text(f"event_title.{kind_of(row)}", **values(row))
+    kind = kind_of(row)
+    if kind == "consumer_lag" and {*_worst_of(row, scene)} == {metrics.PARTITION_LAG}:
+        kind = "partition_lag"
+    return text(f"event_title.{kind}", **values(row))
 
 
 def kind_of(row: Row) -> str:
@@ -193,9 +196,7 @@ def _of_tiering(row: Row, scene: Scene) -> Text:
 
 def _of_lag(row: Row, scene: Scene) -> Text:
     """Return the greatest lag, in records or as an age, by the metric that has incidents."""
-    own = {
-        metric: worst for (event, metric), worst in scene.worst.items() if event == row["number"]
-    }
+    own = _worst_of(row, scene)
     ages = [own[metric] for metric in _AGES if metric in own]
     age = display.length(round(max(ages) * 1e6)) if ages else ""
     records = [(name, own[metric]) for metric, name in _RECORDS.items() if metric in own]
@@ -205,6 +206,13 @@ def _of_lag(row: Row, scene: Scene) -> Text:
         for name, worst in records[:1]
     ]
     return joined(*most, text("impact.age", age=age), between=" ")
+
+
+def _worst_of(row: Row, scene: Scene) -> dict[str, float]:
+    """Return the greatest value of an event's incidents by metric."""
+    return {
+        metric: worst for (event, metric), worst in scene.worst.items() if event == row["number"]
+    }
 
 
 def _between(low: float, high: float) -> str:

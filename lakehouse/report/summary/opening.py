@@ -46,7 +46,7 @@ class Tile(NamedTuple):
         value: ``20 min``, ``≤ 42,000``, ``2 of 12``, ``not known``, ``not collected``.
         status: The worst status of its objectives; None: no objective is on it.
         note: ``worst topic: orders (±40 s)``.
-        delta: ``+9 min vs W46``, ``+1 min; no clear change``.
+        delta: ``+9 min vs W46``, ``+1 min; no clear change``; empty in a running week.
         change: Kind of the change.
         trend: The last eight weeks, oldest first. Greater is worse. None: not known.
         title: Exact figure and bounds, for a tooltip.
@@ -235,9 +235,9 @@ def _value(row: Row) -> str:
     value, low, high = _own(row)
     unit = str(row["unit"])
     if high is None:
-        return line("tile.at_least", amount=_of_all(row, _amount(low or value, unit)))
+        return figures.at_least(_of_all(row, _amount(low or value, unit)))
     if unit == "offsets" and high:
-        return line("tile.at_most", amount=_amount(high, unit))
+        return figures.at_most(_amount(high, unit))
     if unit == "clients" and low != high:
         bounds = line("amount.between", low=_amount(low, unit), high=_amount(high, unit))
         return _of_all(row, bounds)
@@ -323,9 +323,12 @@ def _bound(value: Any, unit: str) -> str:
 
 
 def _delta(row: Row, frame: Frame) -> tuple[str, str]:
-    """Return the change against the week before, in words and as a kind."""
+    """Return the change against the week before, in words and as a kind.
+
+    A running week is not compared. The report says once that it is running.
+    """
     if frame.is_running:
-        return line("tile.running", period=frame.word), "none"
+        return "", "none"
     before = row.get("previous")
     change = row.get("change") if row.get("change") in get_args(Change) else "none"
     if not before:

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from lakehouse.core import display
 from lakehouse.core.periods import Span, length
 from lakehouse.core.subjects import is_whole
-from lakehouse.report import figures
+from lakehouse.report import evidence, figures
 from lakehouse.report.figures import Facts, Name, Row
 from lakehouse.report.summary import events, impacts, texts
 from lakehouse.report.summary.events import Event
@@ -273,7 +273,7 @@ def notes(facts: Facts, objectives: Sequence[Objective], frame: Frame) -> tuple[
     """Return the notes of a report, one sentence or two each."""
     found = _restated(facts)
     if not frame.is_blind:
-        found += [_unobserved(facts, objectives, frame), _partly(facts)]
+        found += [_unobserved(facts, objectives, frame), _partly(facts), _dropped(facts)]
         found += [() if frame.is_running else one for one in _pooled(facts)]
     found += [_since(facts)]
     return tuple(filter(None, found))
@@ -328,13 +328,23 @@ def _partly(facts: Facts) -> Text:
     return text("notes.partly", parts=listed(parts, len(parts))) if parts else ()
 
 
+def _dropped(facts: Facts) -> Text:
+    """Return the families with series above their limit, which have no figures of their own."""
+    families = {row["family"] for row in figures.rows_at(facts, "coverage.sources")}
+    parts = [
+        line("notes.above", family=family, series=display.count(series), sources=sources)
+        for family, (series, sources) in sorted(evidence.dropped(facts, families).items())
+    ]
+    return text("notes.dropped", parts=listed(parts, len(parts))) if parts else ()
+
+
 def _observed_in_part(facts: Facts) -> list[tuple[str, float]]:
     return [
-        (asked, row["observed_percent"])
+        (asked, percent)
         for row in facts.get("answers") or ()
         if row["state"] in {"bad", "good", "partly_known"}
-        and row["observed_percent"] is not None
-        and not is_whole(row["observed_percent"])
+        and (percent := row.get("observed_percent")) is not None
+        and not is_whole(percent)
         and (asked := words(f"asked.{row['question']}"))
     ]
 

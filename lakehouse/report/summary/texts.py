@@ -208,7 +208,7 @@ def exactly(figure: Bounded) -> str:
     if us is None or low is None:
         return display.length(us)
     if high is None:
-        return line("amount.at_least", amount=display.length(low, "down"))
+        return figures.at_least(display.length(low, "down"))
     if low == high:
         return display.length(us)
     bounds = display.length(low, "down"), display.length(high, "up")

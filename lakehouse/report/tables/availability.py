@@ -6,7 +6,7 @@ Risks are replicas, quotas and retention that are likely to hurt next.
 from typing import Any, Final, NamedTuple
 
 from lakehouse.core import display
-from lakehouse.report import evidence
+from lakehouse.report import evidence, figures
 from lakehouse.report.facts.fields import Rows
 from lakehouse.report.facts.sections import limits
 from lakehouse.report.facts.sections.replication import (
@@ -147,7 +147,7 @@ def _left(row: Row) -> str:
 
 def _suggested(row: Row) -> str:
     text = display.quantity(row.get("suggested"), str(row.get("rate_unit") or ""))
-    return f"≥ {text}" if row.get("suggested_at_least") else text
+    return figures.at_least(text) if row.get("suggested_at_least") else text
 
 
 def _entity(row: Row) -> Cell:

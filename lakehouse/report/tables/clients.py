@@ -67,7 +67,7 @@ _REQUEST: Final[Content] = word("request", "request")
 
 BROKERS: Final = TableSpec(
     rows=Rows(golden_signals.Answers, "service.brokers", ("errors", "errors_low")),
-    caption="Brokers that answered with errors",
+    caption="Brokers with error responses",
     noun="broker",
     columns=(
         Column("Broker", name("source")),
@@ -85,7 +85,7 @@ ERRORS: Final = TableSpec(
     columns=(
         Column("Error", name("error")),
         Column("Request", _REQUEST),
-        Column("Answers", count("answers")),
+        Column("Responses", count("answers")),
     ),
     worst=most("answers"),
 )
@@ -211,8 +211,9 @@ def _moved(facts: Facts) -> Part:
     if not decided.is_answered or not rows:
         return unanswered(decided) if decided.reason else Part("0 topics with traffic")
     keys = ("records_in", "bytes_in", "bytes_out")
-    records, written, read = (sum(row.get(key) or 0 for row in rows) for key in keys)
     is_least = any(row.get(f"{key}_high") is None for row in rows for key in keys)
+    end = "_low" if is_least else ""
+    records, written, read = (sum(row.get(f"{key}{end}") or 0 for row in rows) for key in keys)
     least = "at least " if is_least or not decided.is_whole else ""
     said = [
         f"{least}{display.plural(round(records), 'record')} ({size(written)}) written, "
@@ -346,17 +347,17 @@ def _seconds(seconds: float | None) -> str:
 
 def _behind(row: Row) -> str:
     topic = display.visible(display.shorten(str(row.get("topic"))))
-    return f"{length(row.get('behind_us'))} on \u2068{topic}\u2069"
+    return f"unread records on \u2068{topic}\u2069 for {length(row.get('behind_us'))}"
 
 
 GROUPS_BEHIND: Final = TableSpec(
     rows=LAG_QUESTION.bad[0],
-    caption="Groups behind",
+    caption="Groups with unread records",
     noun="group",
     columns=(
         Column("Group", name("group")),
         Column("Topic", name("topic")),
-        Column("Behind", time("behind")),
+        Column("Time with unread records", time("behind")),
         Column("Unread records, max", _records("most")),
         Column("Oldest unread record, max age", of(_age, "most.seconds_low", "most.seconds_high")),
         Column("Unread records at the end", _records("last")),

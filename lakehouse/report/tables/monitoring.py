@@ -101,6 +101,23 @@ def _notes(facts: Facts) -> list[str]:
     for place, number_ in sorted(Counter(str(place) for place, _ in imported).items()):
         sources = display.plural(number_, "source")
         notes.append(f"Past data of {sources} was imported from {isolated(figures.name(place))}.")
+    above = evidence.dropped(facts, {row["family"] for row in rows_at(facts, "coverage.sources")})
+    notes += [
+        f"Family {isolated(figures.name(family))} of {display.plural(sources, 'source')} had up to "
+        f"{series:,} series above its limit. They were not collected one by one."
+        for family, (series, sources) in sorted(above.items())
+    ]
+    later = Counter(
+        (row["family"], row["since"])
+        for row in rows_at(facts, "coverage.sources")
+        if row.get("since")
+    )
+    notes += [
+        f"Family {isolated(figures.name(family))} of {display.plural(number_, 'source')} was not "
+        f"scraped before {display.day_and_time(since)}. The coverage here includes that time, the "
+        "objective on scrapes does not."
+        for (family, since), number_ in sorted(later.items())
+    ]
     return notes
 
 

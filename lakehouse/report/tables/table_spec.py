@@ -210,7 +210,7 @@ def _not_known(columns: Sequence[Column], cells: Sequence[Sequence[Cell]]) -> st
     return f"Not known: {', '.join(unknown)}." if unknown else ""
 
 
-_NOTHING: Final = ((), ("",), (display.NOT_KNOWN,), ("≥ 0",))
+_NOTHING: Final = ((), ("",), (display.NOT_KNOWN,), (figures.at_least("0"),))
 
 
 def _added(facts: Facts, rows: Sequence[Row]) -> Iterable[Column]:
@@ -358,8 +358,10 @@ def bounded(row: Row, keys: tuple[str, ...], write: Callable[..., str]) -> Cell:
     value, low, high = (value_at(row, key) for key in keys)
     if value is None:
         return least_to_most(low, high, write)
-    if high is None and low == value:
-        return Cell((f"≥ {write(low, 'down')}",), order=value)
+    if high is None and low is not None and value - low <= figures.WIDE * value:
+        least, most_likely = write(low, "down"), write(value)
+        title = "" if least == most_likely else f"estimate {most_likely}"
+        return Cell((figures.at_least(least),), title=title, order=value)
     text, wide = around(value, low, high, write)
     return Cell((write(value),), text if wide else "", "" if wide else text, value)
 
@@ -369,8 +371,8 @@ def least_to_most(low: float | None, high: float | None, write: Callable[..., st
     if low is None and high is None:
         return Cell((display.NOT_KNOWN,))
     if low is None or high is None:
-        bound, limit = (low, "≥") if high is None else (high, "≤")
-        return Cell((f"{limit} {write(bound)}",), order=bound)
+        bound, limit = (low, figures.at_least) if high is None else (high, figures.at_most)
+        return Cell((limit(write(bound)),), order=bound)
     if low == high:
         return Cell((write(low),), order=high)
     return Cell((f"{write(low)} to {write(high)}",), order=high)

@@ -26,6 +26,8 @@ SHIPPED: Final = Path(__file__).parents[1] / "objectives"
 OPTIONAL: Final = SHIPPED / "optional"
 """The folder of objectives on families that are disabled by default."""
 
+_NO_FILE: Final = "{}: no *.yaml in this folder. Write the shipped ones with jmxlake slo init"
+
 _NO_EFFECT: Final = {
     "Service": "jmxlake has no list of services",
     "AlertPolicy": "jmxlake sends no alerts",
@@ -86,7 +88,7 @@ def load(folder: Path = SHIPPED) -> tuple[Objective, ...]:
         raise ObjectiveError(f"{' '.join(str(faults[0]).split())}{more}")
     objectives = [objective for item in objects for objective in item.objectives]
     if not objectives:
-        raise ObjectiveError(f"{folder}: no objective there (*.yaml); use the shipped ones")
+        raise ObjectiveError(_NO_FILE.format(folder))
     return tuple(sorted(objectives, key=lambda objective: objective.name))
 
 
@@ -119,7 +121,7 @@ def _paths(places: Sequence[Path]) -> list[Path]:
         if place.is_dir():
             files = sorted(path for path in place.iterdir() if path.suffix in {".yaml", ".yml"})
         if not files:
-            raise ObjectiveError(f"{place}: no *.yaml in this folder; use the shipped ones")
+            raise ObjectiveError(_NO_FILE.format(place))
         paths += files
     return list(dict.fromkeys(paths))
 
@@ -130,7 +132,7 @@ def _nodes(path: Path) -> list[tuple[Node, Findings]]:
     except UnreadableFileError as error:
         if error.line is not None:
             raise MalformedError(str(path), error.problem, error.line) from None
-        raise ObjectiveError(error.advised("name a file that can be read")) from None
+        raise ObjectiveError(error.advised("Specify a readable file")) from None
     nodes = documents(text, str(path))
     if not nodes:
         raise MalformedError(str(path), "the file has no object")

@@ -8,7 +8,7 @@ import pytest
 
 from lakehouse import tables
 from lakehouse.core.metrics import Definition, meanings_of, shipped, shipped_traits
-from lakehouse.kernel import program as programs
+from lakehouse.kernel.build_program import build_program
 from tests.kernel_inputs import together
 from tests.kernel_tables import COMMITTED, rolled_up
 from tests.lake_builder import Batch
@@ -291,7 +291,7 @@ def test_a_users_own_bean_is_unknown_while_its_family_is_not_read(
     for source, until in (("broker-1", 300), ("broker-2", 100)):
         it.scrape(0, 300, source=source)
         it.scrape(0, until, family="mine", source=source)
-    own = programs.program(
+    own = build_program(
         tables.DEFAULT_WINDOW_SECONDS,
         COMMITTED,
         OBJECTIVES,

@@ -173,13 +173,13 @@ def _answers(gold: Gold) -> tuple[list[Answers], list[Answers], list[Error]]:
     )  # fmt: skip
     # Brokers that answered nothing at all, not even followers: rather they were rolled up before
     # there was a table of answers.
-    away = unread(gold, ANSWERS["produce"]) if parts else {}
+    away = unseen_times(gold, *ANSWERS.values()) if parts else {}
     brokers = [
-        _of(parts, request, source, length(spans), nothing(gold, ANSWERS[request], source))
-        for source, spans in sorted(away.items())
+        _of(parts, request, source, us, nothing(gold, ANSWERS[request], source))
+        for source, us in sorted(away.items())
         for request in ANSWERS
     ]
-    unread_us = sum(map(length, away.values()))
+    unread_us = sum(away.values())
     none = {request: nothing(gold, metric) for request, metric in ANSWERS.items()}
     whole = [_of(parts, one, None, unread_us, none[one]) for one in ANSWERS if away]
     by_error: defaultdict[tuple[str, str], list[Bounds]] = defaultdict(list)
@@ -275,6 +275,7 @@ ANSWERS_QUESTION: Final = Question(
         Rows(Service, "service", ("leaderless_us", "leaderless_high_us")),
     ),
     open=(Rows(Answers, "service.requests", ("errors_high", "good_low")),),
+    unknown=(Rows(Answers, "service.brokers", ("unknown_us",)),),
     shows=("kafka.broker.produce.answers", "kafka.broker.fetch.answers"),
 )
 

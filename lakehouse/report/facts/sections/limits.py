@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import combinations, pairwise
 from math import ceil
 from operator import itemgetter
-from statistics import NormalDist, median
+from statistics import NormalDist, fmean, median
 from typing import Annotated, Any, Final, NamedTuple
 
 from lakehouse import tables
@@ -27,9 +27,7 @@ from lakehouse.engines.relation import is_one_of
 from lakehouse.report.facts import fields
 from lakehouse.report.facts.fields import TOPIC, Bounds, Known, Means, Question, Rows
 from lakehouse.report.facts.gold import SEEN, Gold, attribute
-from lakehouse.report.facts.gold_figures import (
-    per_second,
-)
+from lakehouse.report.facts.gold_figures import per_second, unseen_times
 from lakehouse.report.facts.sections import throttling
 from lakehouse.report.facts.sections.remote_storage import TieredTopic
 
@@ -148,17 +146,21 @@ class Capacity(NamedTuple):
     """The section on disk use."""
 
     topics: Annotated[list[StoredTopic], Means("topics with bytes on a disk")]
+    unknown_us: Annotated[int | None, Means(
+        "time without sizes, mean of the brokers, microseconds")] = None  # fmt: skip
 
 
 def capacity(gold: Gold) -> Capacity:
     """Return the section, with every topic that has bytes on a disk."""
     rows, steps = gold.by_subject(tables.TOPICS), _steps(gold)
+    unseen = unseen_times(gold, _SIZE).values()
     return Capacity(
         [
             _stored(gold, topic, rows[topic.topic], steps)
             for topic in gold.subjects
             if topic.kind == "topic" and _SIZE in rows.get(topic.topic, ())
-        ]
+        ],
+        round(fmean(unseen)) if unseen else None,
     )
 
 
@@ -259,6 +261,7 @@ CAPACITY_QUESTION: Final = Question(
     gold=("topics",),
     fact="capacity.topics",
     has_figures=True,
+    unknown=(Rows(Capacity, "capacity", ("unknown_us",)),),
     shows=(
         TieredTopic,
         "kafka.log.size", "kafka.log.segments", "kafka.log.retention_size_percent",

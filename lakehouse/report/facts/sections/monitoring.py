@@ -57,6 +57,12 @@ class SourceCoverage(NamedTuple):
     slowest_us: Annotated[int | None, Means("duration of the slowest scrape, microseconds")]
     first_error: Annotated[str | None, Means("first error")]
     gaps: Annotated[list[Gap], Means("gaps")]
+    since: Annotated[str | None, Means(
+        "first scrape of the family, if other families of the source were scraped earlier; the "
+        "objective on coverage ignores the time before")] = None  # fmt: skip
+    dropped_series: Annotated[int | None, Means(
+        "maximum number of series above the limit of the family in a scrape, which were not "
+        "collected one by one; empty: not known")] = None  # fmt: skip
 
 
 class CoverageOfWeek(NamedTuple):
@@ -89,6 +95,7 @@ def coverage(gold: Gold, weeks: Weeks = NO_WEEKS) -> Coverage:
         weeks: The weeks before.
     """
     sources = _sources(gold, gold.sums(tables.COVERAGE), _failures(gold))
+    sources = _with_dropped(gold, _with_starts(gold, sources))
     return Coverage(*_of_all(sources), sources, _weeks(gold, weeks), _since(gold))
 
 
@@ -114,6 +121,38 @@ def _sources(
             failed = failures[subject.source, family]
             sources.append(_of_source(subject.source, family, expected, outcomes, failed))
     return sources
+
+
+def _with_starts(gold: Gold, sources: Sequence[SourceCoverage]) -> list[SourceCoverage]:
+    """Return the rows; a family that was scraped only later has its first scrape."""
+    first_us = {
+        (row["source"], row["family"]): row["first_us"]
+        for row in gold.ask(
+            "SELECT r.source, r.family, min(r.started_at) AS first_us FROM {rows} r "
+            "GROUP BY r.source, r.family",
+            rows=gold.whole(tables.READINGS),
+        )
+    }
+    starts: dict[str | None, int] = {}
+    for (source, _), at_us in first_us.items():
+        starts[source] = min(at_us, starts.get(source, at_us))
+    found = []
+    for one in sources:
+        slack_us = max(gold.window_seconds * 1_000_000, one.interval_us or 0)
+        at_us = first_us.get((one.source, one.family))
+        is_late = at_us is not None and at_us > starts[one.source] + slack_us
+        found.append(one._replace(since=iso(at_us)) if is_late and at_us is not None else one)
+    return found
+
+
+def _with_dropped(gold: Gold, sources: Sequence[SourceCoverage]) -> list[SourceCoverage]:
+    dropped = gold.dropped()
+    if dropped is None:
+        return [*sources]
+    return [
+        one._replace(dropped_series=dropped.get((str(one.source), one.family), 0))
+        for one in sources
+    ]
 
 
 def _of_all(sources: Sequence[SourceCoverage]) -> tuple[int, int, int, float | None]:

@@ -430,6 +430,7 @@ RACKS: Final = Question(
 )
 
 
+_MISSING: Final = "kafka.partition.under_replicated"
 _UNCLEAN: Final = "kafka.partition.unclean_leader"
 
 
@@ -439,7 +440,7 @@ class ReplicatedTopic(NamedTuple):
     topic: Annotated[str, TOPIC]
     under_replicated_any_us: Annotated[Bounds, Means(
         "time in which any partition had an out-of-sync replica, microseconds; empty: the metric "
-        "was not collected", AnyTime("kafka.partition.under_replicated"))]  # fmt: skip
+        "was not collected", AnyTime(_MISSING))]  # fmt: skip
     without_spare_any_us: Annotated[Bounds, Means(
         "time in which only the leader of any replicated partition was in sync, microseconds",
         AnyTime("kafka.partition.without_spare"))]  # fmt: skip
@@ -457,6 +458,8 @@ class Replication(NamedTuple):
     """The section: only topics with such time or elections."""
 
     topics: Annotated[list[ReplicatedTopic], Means("topics with missing or moving replicas")]
+    unknown_us: Annotated[int | None, Means(
+        "unknown time of the topic with most of it, microseconds")] = None  # fmt: skip
 
 
 def replication(
@@ -464,8 +467,12 @@ def replication(
 ) -> Replication:
     """Return topics with missing or moving replicas, or with a leader out of sync."""
     elected = Counter(row["topic"] for row in events if row["kind"] == "unclean_election")
-    unknown = {key[0]: us for key, us in unknown_of(statements, UNAVAILABLE).items()}
     rows = gold.raised(tables.TOPICS)
+    hidden = _hidden_times(gold, statements, rows)
+    unknown = {
+        topic: max(us, hidden.get(topic, 0))
+        for (topic, *_), us in unknown_of(statements, UNAVAILABLE).items()
+    }
     topics = [
         ReplicatedTopic(
             topic,
@@ -476,7 +483,26 @@ def replication(
         )
         for topic in sorted(rows.keys() | elected.keys())
     ]
-    return Replication([one for one in topics if one.unclean_elections or _happened(one)])
+    return Replication(
+        [one for one in topics if one.unclean_elections or _happened(one)],
+        max(hidden.values(), default=None),
+    )
+
+
+def _hidden_times(
+    gold: Gold, statements: Sequence[Statement], rows: Mapping[str, Mapping[str, Row]]
+) -> dict[str, int]:
+    """Return the time of topics without a report of missing replicas, mean of the partitions.
+
+    A source can hide these series although it reports other series of the same partitions.
+    """
+    unseen, found = unseen_time(gold, statements), {}
+    for topic in (one for one in gold.subjects if one.kind == "topic"):
+        name, partitions = str(topic.topic), attribute(topic, PARTITION_COUNT)
+        us = unseen[name].of_partitions(partitions, rows[name][_MISSING])
+        if us is not None and partitions:
+            found[name] = us // partitions
+    return found
 
 
 def _happened(topic: ReplicatedTopic) -> bool:
@@ -486,15 +512,16 @@ def _happened(topic: ReplicatedTopic) -> bool:
 REPLICATION_QUESTION: Final = Question(
     name="replication",
     section="replication",
-    read="kafka.partition.under_replicated",
+    read=_MISSING,
     family="replication",
     gold=("topics",),
     judged=(
-        "kafka.partition.under_replicated", "kafka.partition.without_spare", _UNCLEAN,
+        _MISSING, "kafka.partition.without_spare", _UNCLEAN,
     ),
     noun="topic",
     names=("topic",),
     fact="replication.topics",
+    unknown=(Rows(Replication, "replication", ("unknown_us",)),),
     bad=(
         Rows(ReplicatedTopic, "replication.topics", (
             "under_replicated_any_us", "under_replicated_any_high_us", "without_spare_any_us",

@@ -52,7 +52,7 @@ _AGGREGATES: Final = {"sum": "sum", "max": "max", "min": "min", "any": "bool_or"
 _HOUR: Final = "hour_of(w)"
 
 
-def program(
+def build_program(
     window_seconds: int,
     committed: dt.datetime,
     objectives: Sequence[Objective],
