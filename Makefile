@@ -68,9 +68,8 @@ test-s3-spark: setup ## Roll up a lake on a real S3 server with Spark; downloads
 	@$(BIN)/pytest tests/everywhere/s3_by_spark.py
 
 .PHONY: test-truth
-test-truth: setup ## Run seven schedules of make bench-truth, and kill agents 200 times
+test-truth: setup ## Run seven schedules of make bench-truth
 	@$(BIN)/pytest tests/oracle/nightly_truth.py
-	@$(BIN)/pytest -m nightly tests/chaos/test_delivery_faults.py
 
 .PHONY: test-truth-kafka
 test-truth-kafka: setup ## Test misleading MBeans and plugins of Kafka on real brokers, eight minutes

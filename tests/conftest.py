@@ -45,7 +45,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         marks = {mark.name for mark in item.iter_markers()}
         if "nightly" not in marks:
             for missing in (one for one in marks & MARKS if f"mark.{one}" not in _text(item.path)):
-                raise pytest.UsageError(f"{item.nodeid}: its file does not contain mark.{missing}")
+                raise pytest.UsageError(f"{item.nodeid}: the file does not contain mark.{missing}")
 
 
 # What Spark needs is imported by those who ask for it: others must not pay for it.

@@ -92,7 +92,7 @@ def together(batches: Iterable[Batch]) -> Batch:
 
 
 def of_clusters(batches: Mapping[str, Batch]) -> Batch:
-    """The rows of several batches, each in the cluster of its name: cases that share a call."""
+    """Return the rows of several batches, each in a cluster of its name: cases share a call."""
 
     def named(rows: list[Row], cluster: str) -> list[Row]:
         return [{**row, "cluster": cluster} for row in rows]

@@ -46,7 +46,7 @@ def rolled_up(program: run_in_duckdb.Program, batch: Batch) -> dict[str, Rows]:
 
 
 def of_cluster(found: dict[str, Rows], cluster: str) -> dict[str, Rows]:
-    """The rows of a cluster, by their keys without its name."""
+    """Return the rows of a cluster, by their keys without its name."""
     return {
         name: {("", *key[1:]): row for key, row in rows.items() if key[0] == cluster}
         for name, rows in found.items()

@@ -30,7 +30,7 @@ NAMES = [
     "coverage_windows",
 ]
 LOST = [NAMES[::2], NAMES[1::2], ["topics"]]
-"""Every table is lost once together with others: each must be noticed, and one is lost alone."""
+"""Tables that are lost together: each must be noticed. One is also lost without others."""
 OLD = BASE - dt.timedelta(days=40)
 AROUND = Period(BASE - dt.timedelta(days=50), BASE + dt.timedelta(days=2))
 OF_ROWS = ("subjects", "topics", "coverage", "sources", "sli", "incidents", "readings")

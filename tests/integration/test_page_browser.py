@@ -41,12 +41,12 @@ FLAGS = (
     "--disable-dev-shm-usage",
     "--enable-logging=stderr",
 )
-_TOLD = """<!doctype html><title></title><script>
-    const all = {};
-    const told = (width, answer) => {
-        all[width] = answer;
-        document.title = JSON.stringify(all);
-    };
+_COLLECTING = """<!doctype html><title></title><script>
+    const answers = {};
+    function answered(width, answer) {
+        answers[width] = answer;
+        document.title = JSON.stringify(answers);
+    }
 </script>"""
 POLICY = re.compile(r'<meta http-equiv="Content-Security-Policy"[^>]*>')
 
@@ -91,24 +91,24 @@ class Browser:
         return Seen(done.stdout, console)
 
     def ask(self, html: str, question: str, *arguments: str, width: int = 1280) -> Any:
-        """What a script says of the page; it may only run because the policy is taken out."""
+        """Return the result of a script in the page, without the policy that forbids scripts."""
         return self.ask_at(html, question, (width,), *arguments)[width]
 
     def ask_at(
         self, html: str, question: str, widths: Iterable[int], *arguments: str
     ) -> dict[int, Any]:
-        """What a script says of the page at each width.
+        """Return the result of a script in the page at each width.
 
         Each page is in a frame of the width, as Chromium makes no window below 500 pixels.
         """
         body, replaced = POLICY.subn("", html)
         assert replaced == 1
-        answer = f"parent.told(frameElement.width, (() => {{ {question} }})());"
+        answer = f"parent.answered(frameElement.width, (() => {{ {question} }})());"
         framed = escape(body.replace("</body>", f"<script>{answer}</script></body>"))
         frames = (
             f'<iframe width="{one}" height="900" srcdoc="{framed}"></iframe>' for one in widths
         )
-        seen = self.open(f"{_TOLD}{''.join(frames)}", *arguments)
+        seen = self.open(f"{_COLLECTING}{''.join(frames)}", *arguments)
         assert not seen.console
         return {int(width): one for width, one in json.loads(read_title(seen.dom)).items()}
 

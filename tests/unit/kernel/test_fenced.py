@@ -81,7 +81,7 @@ CASES: dict[str, tuple[Callable[[Batch], None], float, float, int]] = {
 
 @pytest.fixture(scope="module")
 def of_cases(program: run_in_duckdb.Program) -> dict[str, Rows]:
-    """Gold of all cases, each in a cluster of its name."""
+    """Return gold of all cases, each in a cluster of its name."""
     every = {name: of_topic(*case[:3]) for name, case in CASES.items()}
     return rolled_up(program, of_clusters(every))
 

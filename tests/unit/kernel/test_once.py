@@ -91,7 +91,7 @@ DOUBLES: dict[str, tuple[Callable[[Batch], Batch], str]] = {
 
 @pytest.fixture(scope="module")
 def of_doubles(program: run_in_duckdb.Program) -> dict[str, Rows]:
-    """Gold of all doubles, each in a cluster of its name, and of the rows alone."""
+    """Return gold of all doubles, each in a cluster of its name, and of the single rows."""
     alone = told()
     every = {name: together((alone, again(alone))) for name, (again, _) in DOUBLES.items()}
     return rolled_up(program, of_clusters({**every, "alone": alone}))
