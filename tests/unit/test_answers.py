@@ -488,7 +488,7 @@ def test_table_with_peaks_beside_unknown_time_has_a_note(unknown_us: int) -> Non
     for row in facts["throttling"]["clients"]:
         row["unknown_us"] = unknown_us
     table = clients.CLIENTS.listing(facts)
-    assert ("A maximum can be higher there." in " ".join(table.notes)) == bool(unknown_us)
+    assert ("A maximum can be higher in that time." in " ".join(table.notes)) == bool(unknown_us)
 
 
 def generated(figure: int, other: int, number: int, key: str) -> Facts:

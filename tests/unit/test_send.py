@@ -227,7 +227,7 @@ def test_what_is_not_said_is_safe(tmp_path: Path):
         ("{}", "set mail, webhook or both"),
         ("mail: {host: h, from: a, to: []}", "mail.to: expected an address or a list"),
         ("mail: {from: a, to: [b]}", "mail: host is missing"),
-        ("mail: {host: h, from: a, to: [b], password: x}", "no place here; use password_file"),
+        ("mail: {host: h, from: a, to: [b], password: x}", "not allowed here. Use password_file"),
         ("webhook: {url: 'https://x'}", "a secret is not allowed here. Use url_file"),
         ("webhook: {}", "webhook: set url_file, url_variable or url_databricks"),
         ("webhook: {url_file: a, url_variable: B}", "not both"),

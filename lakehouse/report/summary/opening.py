@@ -325,7 +325,7 @@ def _bound(value: Any, unit: str) -> str:
 def _delta(row: Row, frame: Frame) -> tuple[str, str]:
     """Return the change against the week before, in words and as a kind.
 
-    A running week is not compared. The report says once that it is running.
+    A running week is not compared; the period of the report names it as running.
     """
     if frame.is_running:
         return "", "none"

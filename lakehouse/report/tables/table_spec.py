@@ -175,7 +175,8 @@ class TableSpec:
         if not parts:
             return ""
         peaks = any(column.content.is_peak for column in self.columns)
-        return f"Not observed: {', '.join(parts)}." + " A maximum can be higher there." * peaks
+        hidden = " A maximum can be higher in that time." * peaks
+        return f"Not observed: {', '.join(parts)}.{hidden}"
 
     def _quiet(self, rows: Sequence[Row], decided: Evidence | None) -> str:
         """Return one sentence on the other rows, if enough was observed."""
