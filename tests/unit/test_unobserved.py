@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
+import shutil
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
+from lakehouse import tables
 from lakehouse.core import lake as lakes
 from lakehouse.core.periods import Period
 from lakehouse.engines.local_engine import LocalEngine
@@ -18,7 +20,7 @@ from lakehouse.rollup.plan import Wanted
 from lakehouse.rollup.run import rollup
 from lakehouse.slo.openslo import objective_files
 from tests import rollups
-from tests.lake_builder import BASE, Batch
+from tests.lake_builder import BASE, Batch, made
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,8 +41,13 @@ def facts_of(root: Path, batch: Batch) -> Any:
     """The facts of a report on an hour."""
     rollups.prepare(root)
     batch.commit(root)
+    rollup(LocalEngine(lakes.at(str(root))), objective_files.load(), Wanted(tidy="never"))
+    return report(root)
+
+
+def report(root: Path) -> Any:
+    """The facts of a lake that is rolled up."""
     engine, objectives = LocalEngine(lakes.at(str(root))), objective_files.load()
-    rollup(engine, objectives, Wanted(tidy="never"))
     end = WINDOWS * WINDOW
     period = Period(BASE, BASE + dt.timedelta(seconds=end))
     now = period.end + dt.timedelta(minutes=6)
@@ -174,6 +181,14 @@ def test_series_above_a_limit_are_stated(tmp_path: Path, other: bool) -> None:  
     assert "quotas of 1 source had up to 7 series above its limit" in plain(detail.note)
     notes = " ".join(map(texts.plain, summarize(facts).notes))
     assert "up to 7 series of family quotas on 1 source" in plain(notes)
+
+
+def test_number_of_series_above_a_limit_is_not_known_without_bronze(tmp_path: Path) -> None:
+    facts_of(tmp_path, cluster())
+    shutil.rmtree(tmp_path / "bronze" / "scrapes")
+    made(tmp_path, tables.SCRAPES)
+    told = report(tmp_path)
+    assert {row["dropped_series"] for row in told["coverage"]["sources"]} == {None}
 
 
 def plain(text: str) -> str:
