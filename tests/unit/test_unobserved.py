@@ -1,4 +1,4 @@
-"""Time that nobody observed, in reports of small lakes: unknown is never zero and never good."""
+"""Unobserved time in reports of small lakes: unknown is never zero and never good."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ THROTTLE: Final = "kafka.client.produce.throttle_time"
 
 
 def facts_of(root: Path, batch: Batch) -> Any:
-    """The facts of a report on an hour."""
+    """Return the facts of a report on an hour."""
     rollups.prepare(root)
     batch.commit(root)
     rollup(LocalEngine(lakes.at(str(root))), objective_files.load(), Wanted(tidy="never"))
@@ -46,7 +46,7 @@ def facts_of(root: Path, batch: Batch) -> Any:
 
 
 def report(root: Path) -> Any:
-    """The facts of a lake that is rolled up."""
+    """Return the facts of a lake that is rolled up."""
     engine, objectives = LocalEngine(lakes.at(str(root))), objective_files.load()
     end = WINDOWS * WINDOW
     period = Period(BASE, BASE + dt.timedelta(seconds=end))
@@ -55,7 +55,7 @@ def report(root: Path) -> Any:
 
 
 def cluster(*more: str, sources: Sequence[str] = BROKERS) -> Batch:
-    """An hour in which three brokers answered, and all was well.
+    """Return an hour in which three brokers answered, and all was well.
 
     Args:
         more: Further families that are read.
@@ -129,7 +129,7 @@ def test_replicas_out_of_sync_that_brokers_hid_are_not_observed(tmp_path: Path) 
 
 
 def test_family_that_was_enabled_later_is_named(tmp_path: Path) -> None:
-    """Its objective counts from the first scrape; coverage from the start of the source."""
+    # Its objective counts from the first scrape; coverage from the start of the source.
     batch = cluster()
     for source in BROKERS:
         sizes(batch, WHOLE[6:], source)
@@ -139,7 +139,7 @@ def test_family_that_was_enabled_later_is_named(tmp_path: Path) -> None:
     (tile,) = (row for row in facts["key_figures"] if row["name"] == "coverage")
     (objective,) = (row for row in facts["objectives"] if row["name"] == "coverage")
     assert (tile["value"], objective["status"]) == (0.875, "met")
-    assert tile["objective"] is None, "another figure than that of the objective"
+    assert tile["objective"] is None, "the objective has another figure"
     assert (tile["source"], tile["subject_value"]) == ("broker-1", 6 * WINDOW * SECOND)
     detail = monitoring.COVERAGE.detail(facts)
     assert detail is not None
@@ -192,5 +192,5 @@ def test_number_of_series_above_a_limit_is_not_known_without_bronze(tmp_path: Pa
 
 
 def plain(text: str) -> str:
-    """A text without marks of names and with plain spaces."""
+    """Return a text without marks of names, with plain spaces."""
     return text.translate({0xA0: " ", 0x2068: None, 0x2069: None})
