@@ -611,6 +611,7 @@ def _note(claims: Claims, one: Statement) -> Iterator[str]:
         len(facts["restated"] or ()), facts["coverage"]["percent"], facts["min_coverage_percent"],
         [len(used) - most for most in (3, 5)],
         [row["observed_percent"] for row in facts["answers"] or ()],
+        [row.get("dropped_series") for row in facts["coverage"]["sources"]],
     ]  # fmt: skip
     yield from _figures(one.text, told, "1.5")
     if "No status in this report depends" in one.text and (

@@ -199,9 +199,16 @@ def _of_subjects(facts: Facts, question: Question) -> Time:
 def _of_rows(facts: Facts, question: Question) -> list[Time]:
     """Return the elapsed and known time of each row that has its unknown time.
 
-    A source can hide a metric of a family that is read.
+    A source can hide a metric of a family that is read. A row that leaves the question open has no
+    figure, so its time does not count.
     """
-    found = [row.get(key) for row, key in _listed(facts, question.unknown)]
+    is_open = [(rows.path, key) for rows in question.open for key in rows.keys]
+    found = [
+        row.get(key)
+        for rows in question.unknown
+        for row, key in _listed(facts, [rows])
+        if not any(path == rows.path and row.get(figure) is None for path, figure in is_open)
+    ]
     unknown = [us for us in found if us is not None]
     if not unknown:
         return []

@@ -175,7 +175,7 @@ def test_series_beyond_the_cap_are_told_once_for_a_source() -> None:
 
 
 def test_series_beyond_the_cap_are_those_of_a_scrape(tmp_path: Path) -> None:
-    """A row of bronze has their sum over its scrapes."""
+    # A row of bronze has their sum over its scrapes.
     batch = Batch()
     batch.scrape("log", 0, 300)
     batch.scrapes[0]["dropped_series"] = 7 * batch.scrapes[0]["scrapes"] - 1

@@ -1,12 +1,14 @@
-"""Time that nobody observed, in reports of small lakes: unknown is never zero and never good."""
+"""Unobserved time in reports of small lakes: unknown is never zero and never good."""
 
 from __future__ import annotations
 
 import datetime as dt
+import shutil
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
+from lakehouse import tables
 from lakehouse.core import lake as lakes
 from lakehouse.core.periods import Period
 from lakehouse.engines.local_engine import LocalEngine
@@ -18,7 +20,7 @@ from lakehouse.rollup.plan import Wanted
 from lakehouse.rollup.run import rollup
 from lakehouse.slo.openslo import objective_files
 from tests import rollups
-from tests.lake_builder import BASE, Batch
+from tests.lake_builder import BASE, Batch, made
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,11 +38,16 @@ THROTTLE: Final = "kafka.client.produce.throttle_time"
 
 
 def facts_of(root: Path, batch: Batch) -> Any:
-    """The facts of a report on an hour."""
+    """Return the facts of a report on an hour."""
     rollups.prepare(root)
     batch.commit(root)
+    rollup(LocalEngine(lakes.at(str(root))), objective_files.load(), Wanted(tidy="never"))
+    return report(root)
+
+
+def report(root: Path) -> Any:
+    """Return the facts of a lake that is rolled up."""
     engine, objectives = LocalEngine(lakes.at(str(root))), objective_files.load()
-    rollup(engine, objectives, Wanted(tidy="never"))
     end = WINDOWS * WINDOW
     period = Period(BASE, BASE + dt.timedelta(seconds=end))
     now = period.end + dt.timedelta(minutes=6)
@@ -48,7 +55,7 @@ def facts_of(root: Path, batch: Batch) -> Any:
 
 
 def cluster(*more: str, sources: Sequence[str] = BROKERS) -> Batch:
-    """An hour in which three brokers answered, and all was well.
+    """Return an hour in which three brokers answered, and all was well.
 
     Args:
         more: Further families that are read.
@@ -84,7 +91,7 @@ def sizes(batch: Batch, windows: Sequence[int], source: str) -> None:
     ("hidden", "state", "share", "line"),
     [
         ({}, "good", 100, "1 topic with"),
-        ({"broker-1": 3}, "partly_known", pytest.approx(100 * 33 / 36), "coverage 91.67 %"),
+        ({"broker-1": 3}, "partly_known", pytest.approx(100 * 33 / 36), "coverage 91.66 %"),
         (dict.fromkeys(BROKERS, 8), "partly_known", pytest.approx(100 / 3), "only 33.33 %"),
     ],
 )
@@ -122,7 +129,7 @@ def test_replicas_out_of_sync_that_brokers_hid_are_not_observed(tmp_path: Path) 
 
 
 def test_family_that_was_enabled_later_is_named(tmp_path: Path) -> None:
-    """Its objective counts from the first scrape; coverage from the start of the source."""
+    # Its objective counts from the first scrape; coverage from the start of the source.
     batch = cluster()
     for source in BROKERS:
         sizes(batch, WHOLE[6:], source)
@@ -132,7 +139,7 @@ def test_family_that_was_enabled_later_is_named(tmp_path: Path) -> None:
     (tile,) = (row for row in facts["key_figures"] if row["name"] == "coverage")
     (objective,) = (row for row in facts["objectives"] if row["name"] == "coverage")
     assert (tile["value"], objective["status"]) == (0.875, "met")
-    assert tile["objective"] is None, "another figure than that of the objective"
+    assert tile["objective"] is None, "the objective has another figure"
     assert (tile["source"], tile["subject_value"]) == ("broker-1", 6 * WINDOW * SECOND)
     detail = monitoring.COVERAGE.detail(facts)
     assert detail is not None
@@ -176,6 +183,14 @@ def test_series_above_a_limit_are_stated(tmp_path: Path, other: bool) -> None:  
     assert "up to 7 series of family quotas on 1 source" in plain(notes)
 
 
+def test_number_of_series_above_a_limit_is_not_known_without_bronze(tmp_path: Path) -> None:
+    facts_of(tmp_path, cluster())
+    shutil.rmtree(tmp_path / "bronze" / "scrapes")
+    made(tmp_path, tables.SCRAPES)
+    told = report(tmp_path)
+    assert {row["dropped_series"] for row in told["coverage"]["sources"]} == {None}
+
+
 def plain(text: str) -> str:
-    """A text without marks of names and with plain spaces."""
+    """Return a text without marks of names, with plain spaces."""
     return text.translate({0xA0: " ", 0x2068: None, 0x2069: None})

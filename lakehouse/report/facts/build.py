@@ -5,7 +5,7 @@ other facts as JSON, because a team's figures are computed again from its rows.
 """
 
 import datetime as dt
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from importlib.metadata import version
@@ -279,8 +279,7 @@ def with_figures(facts: Mapping[str, Any]) -> dict[str, Any]:
         facts["objectives"], running=bool(facts.get("running")), floor=floor_of(facts)
     )
     for row in objectives:
-        is_open = _is_hidden(facts, row.get("metrics") or ()) or _has_dropped(facts, row)
-        if row["status"] in {"met", "on_track"} and is_open:
+        if row["status"] in {"met", "on_track"} and _may_hide_more(facts, row):
             row["status"] = "uncertain"
     if facts.get("week"):
         for row in objectives:
@@ -292,19 +291,24 @@ def with_figures(facts: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _is_hidden(facts: Facts, metrics: Collection[str]) -> bool:
-    """Return True if brokers or controllers counted more bad time than any series showed."""
-    return bool(hidden_texts(facts, MIN_ISR_QUESTION, metrics))
+def _may_hide_more(facts: Facts, objective: Row) -> bool:
+    """Return True if a met objective may have bad time that no series showed.
+
+    Brokers or controllers counted more, or series above a limit are not collected one by one.
+    """
+    metrics = objective.get("metrics") or ()
+    counted = hidden_texts(facts, MIN_ISR_QUESTION, metrics)
+    return bool(counted) or _has_dropped(facts, objective, metrics)
 
 
-def _has_dropped(facts: Facts, objective: Row) -> bool:
+def _has_dropped(facts: Facts, objective: Row, metrics: Sequence[str]) -> bool:
     """Return True if series above a limit may be subjects of an objective without a figure.
 
     Gauges above the limit are one subject, whose value is their sum.
     """
     folded = (row.get(name) for row in objective.get("subjects") or () for name in SUBJECT)
-    metrics = with_components(objective.get("metrics") or ())
-    read_with = frozenset().union(*map(shipped_meanings().families_of, metrics))
+    names = with_components(metrics)
+    read_with = frozenset().union(*map(shipped_meanings().families_of, names))
     return OTHER not in folded and bool(dropped(facts, read_with))
 
 

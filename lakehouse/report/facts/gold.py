@@ -347,11 +347,19 @@ class Gold:
     def dropped(self) -> dict[tuple[str, str], int] | None:
         """Return the greatest number of series above the limit in a scrape, by source and family.
 
-        Gold does not have it. None: bronze/scrapes cannot be read.
+        Gold does not have it. None: bronze/scrapes cannot be read, or retention removed days.
         """
         try:
             scrapes = self.hours(tables.SCRAPES)
         except TableNotFoundError:  # as for events
+            return None
+        ((first, rolled_up),) = ask(
+            self.engine,
+            "SELECT (SELECT min(r.date) FROM {scrapes} r), (SELECT min(r.date) FROM {coverage} r)",
+            scrapes=scrapes,
+            coverage=self.whole(tables.COVERAGE),
+        )
+        if first is None or (rolled_up is not None and first > rolled_up):
             return None
         rows = self.ask(
             "SELECT r.source, r.family, CAST(max(ceil(r.dropped_series / r.scrapes)) AS BIGINT) "

@@ -239,7 +239,7 @@ def _lived(gold: Gold) -> dict[str, int]:
 def unseen_times(gold: Gold, *metrics: str) -> dict[str, int]:
     """Return the time without a value of any of some metrics of a family, by source, microseconds.
 
-    A source can hide metrics of a family that is read. Of a metric with several series the time
+    A source can hide metrics of a family that is read. If a metric has several series, the time
     without any of them counts. Empty: the family was never read.
     """
     seen, lived = [_seen_us(gold, metric) for metric in metrics], _lived(gold)

@@ -470,7 +470,7 @@ def replication(
     rows = gold.raised(tables.TOPICS)
     hidden = _hidden_times(gold, statements, rows)
     unknown = {
-        topic: max(us, hidden.get(topic, 0))
+        topic: max(us, hidden.get(str(topic), 0))
         for (topic, *_), us in unknown_of(statements, UNAVAILABLE).items()
     }
     topics = [
@@ -496,8 +496,9 @@ def _hidden_times(
 
     A source can hide these series although it reports other series of the same partitions.
     """
-    unseen, found = unseen_time(gold, statements), {}
-    for topic in (one for one in gold.subjects if one.kind == "topic"):
+    topics = [one for one in gold.subjects if one.kind == "topic"]
+    unseen, found = unseen_time(gold, statements) if topics else {}, {}
+    for topic in topics:
         name, partitions = str(topic.topic), attribute(topic, PARTITION_COUNT)
         us = unseen[name].of_partitions(partitions, rows[name][_MISSING])
         if us is not None and partitions:
