@@ -175,7 +175,7 @@ def _spool(config: Config) -> str:
     files = folder.glob(f"{path.name}*") if path.exists() else ()
     free = shutil.disk_usage(folder).free + sum(file.stat().st_size for file in files)
     if free < config.spool.max_size:
-        problem = f"{free >> 20} MiB are free, less than spool.max_size. Lower it"
+        problem = f"{free >> 20} MiB are free, less than spool.max_size. Lower it, or free space"
         raise JmxlakeError(f"spool {path}: {problem}")
     return f"{path}, {free >> 20} MiB free" + (f"; {note}" if note else "")
 

@@ -59,7 +59,8 @@ def checksum(what: bytes | str, *keys: object) -> int:
 
 def advise(path: Path, error: Exception) -> SpoolError:
     """Return an error with its fix in one line."""
-    return SpoolError(f"spool {path}: {error}. Check the disk and the owner of the folder.")
+    why = (isinstance(error, OSError) and error.strerror) or error  # without number and path
+    return SpoolError(f"spool {path}: {why}. Check the disk and the owner of the folder.")
 
 
 def read_only(path: Path) -> sqlite3.Connection:

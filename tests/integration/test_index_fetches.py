@@ -118,7 +118,7 @@ def test_parallel_fetches_are_one_round_trip_and_faster(both: Any) -> None:
 @pytest.mark.parametrize(
     ("sources", "cases", "number"),
     [
-        (SOURCES, "jmxlake.kafka.WrapperCases", 21),
+        (SOURCES, "jmxlake.kafka.WrapperCases", 24),
         (AIVEN_SOURCES, "jmxlake.kafka.aiven.WholeIndexesCases", 10),
     ],
     ids=["wrapper", "aiven"],

@@ -101,6 +101,12 @@ public class TelemetryCases {
             }
         }
         same(payload.length - 1, refused); // all but the empty one
+        for (int length = 0; length < payload.length; length++) {
+            push("app", "c", Uuid.randomUuid(), Arrays.copyOf(payload, length), false);
+        }
+        same((long) payload.length, count("Pushes"));
+        same(payload.length - 1L, count("Refused"));
+        same(0, clients());
     }
 
     public void wrong_types_are_refused() throws Exception {

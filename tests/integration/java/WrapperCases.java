@@ -254,6 +254,51 @@ public class WrapperCases {
         same(0L, used());
     }
 
+    public void an_index_of_null_names_the_plugins_class() throws Exception {
+        FakePlugin.answer = type -> null;
+        for (String setting : List.of("false", "true")) {
+            configure("fetch.indexes.at.once", setting);
+            named("FakePlugin.fetchIndex returned null for OFFSET");
+            same(1L, count("Errors", "offset"));
+            until(() -> wrapper.bytesAhead() <= 2 * 16_384); // those that failed ahead
+            wrapper.close();
+        }
+    }
+
+    public void an_index_that_fails_midway_ahead_is_requested_again() throws Exception {
+        Thread reader = Thread.currentThread();
+        FakePlugin.answer = type -> new Noted(40_000) {
+            @Override
+            public int read(byte[] into, int offset, int length) {
+                if (pos > 20_000 && Thread.currentThread() != reader) {
+                    throw new IllegalStateException("torn");
+                }
+                return super.read(into, offset, Math.min(length, 5_000));
+            }
+        };
+        configure("fetch.indexes.at.once", "true");
+        for (IndexType type : List.of(IndexType.OFFSET, IndexType.TIMESTAMP, IndexType.TRANSACTION)) {
+            same(40_000, read(type));
+        }
+        counted(Map.of("Requests", 5L, "RoundTrips", 3L, "Errors", 2L));
+        same(0L, used());
+        same(0, Noted.open.get());
+    }
+
+    public void errors_of_java_are_counted_and_pass_unchanged() throws Exception {
+        NoSuchMethodError other = new NoSuchMethodError("of another version of the store");
+        FakePlugin.answer = type -> {
+            throw other;
+        };
+        configure();
+        try {
+            read(IndexType.OFFSET);
+        } catch (NoSuchMethodError error) {
+            same(other, error);
+        }
+        same(1L, count("Errors", "offset"));
+    }
+
     public void an_error_while_an_index_is_read_is_counted_and_passes_unchanged() throws Exception {
         IOException torn = new IOException("torn");
         FakePlugin.answer = type -> new InputStream() {

@@ -53,7 +53,13 @@ final class IndexFetches {
     InputStream request(RemoteLogSegmentMetadata segment, IndexType type, boolean awaited)
             throws RemoteStorageException {
         IndexCounts own = counts.get(type);
-        return counted(own, awaited, () -> new CountedStream(plugin.fetchIndex(segment, type), own, awaited));
+        return counted(own, awaited, () -> {
+            InputStream index = plugin.fetchIndex(segment, type);
+            if (index == null) { // otherwise the broker's error would name our class
+                throw new RemoteStorageException(plugin.getClass().getName() + ".fetchIndex returned null for " + type);
+            }
+            return new CountedStream(index, own, awaited);
+        });
     }
 
     /**
@@ -112,7 +118,7 @@ final class IndexFetches {
         } catch (RemoteResourceNotFoundException error) {
             own.add(Counter.NotFound, 1);
             throw error;
-        } catch (RemoteStorageException | RuntimeException error) {
+        } catch (RemoteStorageException | RuntimeException | Error error) { // such as NoSuchMethodError
             own.add(Counter.Errors, 1);
             throw error;
         } finally {
