@@ -88,14 +88,11 @@ def decide(facts: Facts, question: Question, *, bad: bool | None = None) -> Evid
     """
     floor = floor_of(facts)
     rows = _of_rows(facts, question)
-    of_sources = _least(observed(facts, question), _of_subjects(facts, question))
-    time = _least(of_sources, _sum(rows))
+    time = _least(observed(facts, question), _of_subjects(facts, question), _sum(rows))
     known, unknown = subjects(facts, question)
     state, reason = _without_data(facts, question, known, unknown) or (None, None)
     if state is None:
-        # One row that was observed long enough is a figure to state.
-        is_stated = any(one.state(floor) != "not_known" for one in rows)
-        state = (of_sources if is_stated else time).state(floor)
+        state = time.state(floor)
         if state == "not_known":
             reason = _unobserved(facts, question, time)
     has_figures = question.has_figures and figures.value_at(facts, question.fact)
