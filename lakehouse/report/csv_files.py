@@ -15,7 +15,7 @@ from lakehouse.report.facts.events.event_records import Use
 from lakehouse.report.facts.fields import OWNED, Column, Named, columns, keys
 from lakehouse.report.facts.objectives import statement_rows, verdicts, weeks
 from lakehouse.report.facts.report_record import QUESTIONS, Report
-from lakehouse.report.facts.sections import golden_signals, limits, timelines
+from lakehouse.report.facts.sections import golden_signals, hygiene, timelines
 from lakehouse.report.facts.sections.monitoring import (
     Gap,
     Metric,
@@ -242,7 +242,7 @@ _DECLARED: Final = (
     File("remote_reads_plugins", "broker with Aiven's plugin", "remote_reads.plugins"),
     File("hygiene_topics", "topic without a spare replica", _topics_without_a_spare_replica, (
         Column("finding", "replication_one, or no_spare_replica: all must be in sync", "finding"),
-        *columns(limits.Replicas),
+        *columns(hygiene.Replicas),
     )),
     File("hygiene_overtaken", "group and topic whose unread records are about to be deleted",
          "hygiene.overtaken"),

@@ -13,7 +13,7 @@ from lakehouse.engines.gold_reader import subjects_of
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.report.facts.fields import to_json
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.facts.sections.limits import capacity
+from lakehouse.report.facts.sections.capacity import capacity
 from tests.lake_builder import BASE, CLUSTER, Batch
 from tests.rollups import local
 

@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 from lakehouse.core.subjects import Subject
 from lakehouse.report.facts.fields import to_json
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.facts.sections.limits import (
+from lakehouse.report.facts.sections.hygiene import (
     Hygiene,
     clients_near_quota,
     groups_overtaken,

@@ -12,7 +12,7 @@ from lakehouse.core.objective import Objective
 from lakehouse.core.periods import micros
 from lakehouse.core.subjects import Subject
 from lakehouse.report.facts.objectives import weeks as facts
-from lakehouse.report.facts.sections.limits import drain
+from lakehouse.report.facts.sections.capacity import drain
 from lakehouse.slo import trends
 from lakehouse.slo.sla_statement import Statement, Times
 from lakehouse.slo.trends import LEVEL, Trend, Week, Weeks, by_chance, change, regimes

@@ -27,13 +27,14 @@ from lakehouse.report.facts.objectives import statement_rows
 from lakehouse.report.facts.objectives.verdicts import Composite
 from lakehouse.report.facts.objectives.weeks import Trends
 from lakehouse.report.facts.report_record import FORMAT, Report, Week
+from lakehouse.report.facts.sections.capacity import StoredTopic
 from lakehouse.report.facts.sections.consumer_groups import (
     LostBeforeRead,
     LostOffsets,
     group_totals,
 )
 from lakehouse.report.facts.sections.golden_signals import Answers, Error, Latency
-from lakehouse.report.facts.sections.limits import Hygiene, Replicas, StoredTopic
+from lakehouse.report.facts.sections.hygiene import Hygiene, Replicas
 from lakehouse.report.facts.sections.monitoring import OwnMetrics
 from lakehouse.report.facts.sections.tier_lag import TierLag
 from lakehouse.report.facts.sections.timelines import Timeline

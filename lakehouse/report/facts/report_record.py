@@ -40,9 +40,10 @@ from lakehouse.report.facts.objectives.verdicts import (
 )
 from lakehouse.report.facts.objectives.weeks import WEEKS, Trends, history, trends
 from lakehouse.report.facts.sections import (
+    capacity as capacity_,
     consumer_groups,
     golden_signals,
-    limits,
+    hygiene as hygiene_,
     monitoring,
     remote_storage,
     replication as replication_,
@@ -259,9 +260,9 @@ class Report(Declared):
         remote_storage.RemoteReads, Means("reads from remote storage (KIP-1002)")
     ]
     tiering: Annotated[remote_storage.Tiering, Means("use of remote storage")]
-    capacity: Annotated[limits.Capacity, Means("disk use")]
+    capacity: Annotated[capacity_.Capacity, Means("disk use")]
     own_metrics: Annotated[monitoring.OwnMetrics, Means("metrics without a section of their own")]
-    hygiene: Annotated[limits.Hygiene, Means("recommendations")]
+    hygiene: Annotated[hygiene_.Hygiene, Means("recommendations")]
     coverage: Annotated[monitoring.Coverage, Means("coverage and gaps")]
     collected: Annotated[list[str], Means("metrics of the questions with data in gold")]
     timelines: Annotated[list[timelines_.Timeline], Means("values of the charts")]
@@ -290,8 +291,8 @@ QUESTIONS: Final[tuple[Question, ...]] = (
     replication_.MIN_ISR_QUESTION, throttling_.QUESTION, tier_lag_.QUESTION,
     consumer_groups.LOST_QUESTION, consumer_groups.LAG_QUESTION, remote_storage.QUESTION,
     golden_signals.ANSWERS_QUESTION,
-    golden_signals.LATENCY_QUESTION, golden_signals.TRAFFIC_QUESTION, limits.CAPACITY_QUESTION,
-    replication_.RACKS, limits.HYGIENE_QUESTION, monitoring.QUESTION,
+    golden_signals.LATENCY_QUESTION, golden_signals.TRAFFIC_QUESTION, capacity_.CAPACITY_QUESTION,
+    replication_.RACKS, hygiene_.HYGIENE_QUESTION, monitoring.QUESTION,
     replication_.REPLICATION_QUESTION,
 )  # fmt: skip
 """Questions in the order of ``answers``, with keys of the records."""
@@ -328,9 +329,9 @@ SECTIONS: Final[Mapping[str, Callable[[Scope], Any]]] = {
     "lost_before_read": lambda it: it.lost,
     "remote_reads": lambda it: remote_storage.remote_reads(it.gold),
     "tiering": lambda it: remote_storage.tiering(it.gold, it.statements),
-    "capacity": lambda it: limits.capacity(it.gold),
+    "capacity": lambda it: capacity_.capacity(it.gold),
     "own_metrics": lambda it: it.own_metrics,
-    "hygiene": lambda it: limits.hygiene(
+    "hygiene": lambda it: hygiene_.hygiene(
         it.gold, {one.family for one in it.coverage.sources if one.observed_us}
     ),
     "coverage": lambda it: it.coverage,

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 from lakehouse.core import display
 from lakehouse.report import evidence, figures
 from lakehouse.report.facts.fields import Rows
-from lakehouse.report.facts.sections import limits
+from lakehouse.report.facts.sections import hygiene
 from lakehouse.report.facts.sections.replication import (
     MIN_ISR_QUESTION,
     REPLICATION_QUESTION,
@@ -155,7 +155,7 @@ def _entity(row: Row) -> Cell:
 
 
 SPARES: Final = TableSpec(
-    rows=Rows(limits.Replicas, "hygiene.no_spare_replica"),
+    rows=Rows(hygiene.Replicas, "hygiene.no_spare_replica"),
     caption="Topics without a spare replica",
     noun="topic",
     columns=(
@@ -168,7 +168,7 @@ SPARES: Final = TableSpec(
 )
 
 NEAR_QUOTA: Final = TableSpec(
-    rows=Rows(limits.NearQuota, "hygiene.near_quota"),
+    rows=Rows(hygiene.NearQuota, "hygiene.near_quota"),
     caption="Clients near their quota",
     noun="client",
     columns=(
@@ -182,7 +182,7 @@ NEAR_QUOTA: Final = TableSpec(
 )
 
 UNUSED_QUOTAS: Final = TableSpec(
-    rows=Rows(limits.UnusedQuota, "hygiene.unused_quotas"),
+    rows=Rows(hygiene.UnusedQuota, "hygiene.unused_quotas"),
     caption="Unused quotas",
     noun="quota",
     columns=(
@@ -193,7 +193,7 @@ UNUSED_QUOTAS: Final = TableSpec(
 )
 
 OVERTAKEN: Final = TableSpec(
-    rows=Rows(limits.Overtaken, "hygiene.overtaken"),
+    rows=Rows(hygiene.Overtaken, "hygiene.overtaken"),
     caption="Groups that retention will overtake",
     noun="group",
     columns=(
@@ -220,7 +220,7 @@ RISKS: Final = (
 
 
 def _risks(facts: Facts) -> Part:
-    decided = evidence.decide(facts, limits.HYGIENE_QUESTION)
+    decided = evidence.decide(facts, hygiene.HYGIENE_QUESTION)
     found = facts.get("hygiene") or {}
     lists = {risk: _rows(facts, found, risk) for risk in RISKS}
     if not any(lists.values()) and not decided.is_answered:
@@ -244,7 +244,7 @@ def _rows(facts: Facts, found: Row, risk: Risk) -> list[Row] | None:
     """Return the rows of a list; None: it is not known."""
     lists = [found.get(key) for key in risk.lists]
     if risk.table is UNUSED_QUOTAS:  # "unused" is a statement on observed time
-        use = evidence.observed(facts, limits.USE_OF_QUOTAS)
+        use = evidence.observed(facts, hygiene.USE_OF_QUOTAS)
         if use.expected_us and use.state(evidence.floor_of(facts)) == "not_known":
             return None
     if None in lists and not any(lists):

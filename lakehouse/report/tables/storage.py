@@ -10,7 +10,7 @@ from lakehouse.core import display
 from lakehouse.report import figures
 from lakehouse.report.facts.fields import LABELS, Rows
 from lakehouse.report.facts.sections import remote_storage, tier_lag
-from lakehouse.report.facts.sections.limits import CAPACITY_QUESTION, StoredTopic
+from lakehouse.report.facts.sections.capacity import CAPACITY_QUESTION, StoredTopic
 from lakehouse.report.facts.sections.remote_storage import ReadingBroker
 from lakehouse.report.facts.sections.tier_lag import (
     HeldTopic,

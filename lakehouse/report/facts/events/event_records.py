@@ -19,7 +19,7 @@ from lakehouse.report.facts.events import event_uses
 from lakehouse.report.facts.events.event_uses import Hit, Rest, Size, Sizes, Used, hits_of
 from lakehouse.report.facts.fields import Bounds, Known, Means
 from lakehouse.report.facts.gold import Gold, attribute
-from lakehouse.report.facts.sections.limits import spare_replicas
+from lakehouse.report.facts.sections.hygiene import spare_replicas
 from lakehouse.slo.report_calendar import Calendar, Maintenance
 from lakehouse.slo.sla_statement import Statement
 
