@@ -20,7 +20,7 @@ from lakehouse.tables.table import delta_type
 
 _MOST_BYTES: Final = 4 << 20  # of all files, packed
 _MOST_TEXT: Final = 16 << 20  # of all rows in memory: a file of 4 KiB can unpack to gigabytes
-_TEXT: Final = 50  # bytes of a text in memory besides its characters
+_TEXT: Final = 50  # bytes of a text in memory, without its characters
 _BATCHES: Final = "SET datafusion.execution.batch_size = 32"  # default: 8,192 rows
 _QUERY: Final = f"""
     SELECT topic, array_slice(groups, 1, {MOST_WATCHED_GROUPS + 1}), CAST(set_at AS BIGINT)

@@ -182,10 +182,10 @@ def test_leaving_source_keeps_client_of_others(stage: Stage) -> None:
 
 
 class FakeReplacedCluster:
-    """A cluster that another one replaces at its address while quotas are read."""
+    """Another cluster gets the address while quotas are read."""
 
     def __init__(self) -> None:
-        self.id, self.next_id = "old", "old"
+        self.id, self.next_id = "first", "first"
 
     def close(self) -> None:
         pass
@@ -198,22 +198,22 @@ class FakeReplacedCluster:
         return {QuotaEntity(f"user of {self.id}", None, ""): {"producer_byte_rate": 1.0}}
 
 
-@pytest.mark.parametrize("expected", ["old", None])
+@pytest.mark.parametrize("expected", ["first", None])
 def test_answer_of_a_cluster_at_the_same_address_is_refused(expected: str | None) -> None:
     fake, family = FakeReplacedCluster(), load().family("quota_limits")
     clock = itertools.count(0, 1_000).__next__  # no attempt waits for the backoff of another
     connection = AdminConnection(lambda: fake, "Admin", clock=clock)  # type: ignore[arg-type,return-value]
     source = AdminSource(1, connection, expected)
     assert source.read(family).notices == ()
-    fake.next_id = "new"
-    with pytest.raises(IdentityError, match="cluster new responds instead of old; correct"):
+    fake.next_id = "second"
+    with pytest.raises(IdentityError, match="cluster second responds instead of first"):
         source.read(family)
     if expected is None:
         assert source.read(family).notices == (), "nothing is compared with the other cluster"
-        assert source.identify().cluster == "new"
+        assert source.identify().cluster == "second"
     else:
-        with pytest.raises(IdentityError, match="cluster new responds instead of old; correct"):
+        with pytest.raises(IdentityError, match="cluster second responds instead of first"):
             source.read(family)
-        fake.id = fake.next_id = "old"
+        fake.id = fake.next_id = "first"
         assert source.read(family).notices == ()
     source.close()

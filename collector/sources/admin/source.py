@@ -79,7 +79,7 @@ class AdminSource:
         self._forget()
 
     def _forget(self) -> None:
-        """Drop the last answers: those of another cluster are not compared with them."""
+        """Drop the last answers. Answers of another cluster are not compared with them."""
         self._last = _Last({}, None, {}, {}, {}, frozenset())
         self._offset_reader = OffsetReader(
             self._node, lambda: time.time_ns() // 1_000_000, self._rules, self._watched
