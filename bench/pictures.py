@@ -134,10 +134,10 @@ def _keep(picture: Path, target: Path) -> None:
 
 
 def _keep_text(shown: str, target: Path) -> None:
-    """Write the text of the terminal, and its lines up to the second event also into the page."""
+    """Write the text of the terminal, and its lines before the events also into the page."""
     target.write_text(shown, encoding="utf-8")
     page = target.parents[1] / "report.md"
-    first = shown[: shown.index("\n  2 ") + 1]
+    first = shown[: shown.index("\nEvents")]
     text = page.read_text("utf-8")
     page.write_text(_BLOCK.sub(lambda block: block[1] + first + block[2], text), encoding="utf-8")
 

@@ -290,7 +290,7 @@ def _objectives_of_terminal(lines: list[str], channel: str) -> Iterator[Statemen
     for line in lines[1:]:
         padded = line.ljust(_WIDTH)
         is_first = line[:1] in _MARKS and line[1:2] == " "
-        cells = [padded[: attained - 9], padded[attained - 9 : attained],
+        cells = [padded[: attained - 10], padded[attained - 10 : attained],
                  padded[attained:bar], padded[bar : bar + 22], padded[bar + 22 :]]  # fmt: skip
         if is_first:
             rows.append(cells)

@@ -112,7 +112,7 @@ def test_written_files_are_valid_and_name_their_schemas(tmp_path: Path) -> None:
         assert wrong(name, text) == []
     writer.check_free(tmp_path / "lake")
     beside.owners.write_text(texts["owners"].replace(writer._MARK, ""), "utf-8")
-    with pytest.raises(LakehouseError, match="is kept"):
+    with pytest.raises(LakehouseError, match="not overwritten"):
         writer.check_free(tmp_path / "lake")
 
 

@@ -58,7 +58,7 @@ def test_wrong_period_is_one_line(texts: dict[str, str], problem: str) -> None:
 
 
 def test_team_requires_a_file_of_owners(tmp_path: Path) -> None:
-    with pytest.raises(LakehouseError, match="in the widget owners"):
+    with pytest.raises(LakehouseError, match="set the widget owners"):
         _ = chosen(team="payments").owners
     file = tmp_path / "owners.yaml"
     file.write_text("owners:\n- {team: payments, topics: ledger}\n", "utf-8")

@@ -62,8 +62,8 @@ def test_lines_of_the_bad_week_are_those_of_the_design() -> None:
 def test_attained_is_not_broken_inside_a_word(attained: str) -> None:
     week = summaries.bad_week()
     rows = [one._replace(attained=attained) for one in week.objectives]
-    shown = summary_text(week._replace(objectives=tuple(rows)), terminal=False).splitlines()
-    assert sum(attained in row for row in shown) == len(rows)
+    shown = summary_text(week._replace(objectives=tuple(rows)), terminal=False).split()
+    assert all(shown.count(word) >= len(rows) for word in attained.split())
 
 
 @pytest.mark.parametrize(

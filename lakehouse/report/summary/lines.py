@@ -236,7 +236,7 @@ def _event(event: Event) -> Padding:
 def _objectives(summary: Summary) -> Table:
     table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold", width=WIDTH)
     table.add_column("Objectives", overflow="fold", ratio=1)
-    table.add_column("Attained", justify="right", overflow="fold", max_width=14)
+    table.add_column("Attained", justify="right", overflow="fold", max_width=10)
     table.add_column("Target", justify="right", overflow="fold", max_width=9)
     table.add_column("Budget used, | = 100 %", overflow="fold", max_width=22)
     table.add_column(justify="right", no_wrap=True)
