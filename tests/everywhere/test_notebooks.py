@@ -302,7 +302,7 @@ def topics(spark: SparkSession, published: dict[str, str]) -> DataFrame:
         ({"bronze": ""}, "widget bronze: empty is not a valid name"),
         ({"schema": "nowhere"}, "Run jmxlake rollup first"),
         ({"from": "2026-11-09"}, "both widgets from and to"),
-        ({"team": MARKUP}, "in the widget owners"),
+        ({"team": MARKUP}, "set the widget owners"),
         ({"catalog": "nowhere"}, "Spark refused"),
     ],
 )
