@@ -246,5 +246,5 @@ def test_hours_without_readings_of_older_gold_are_refused(tmp_path: Path):
     engine = LocalEngine(lakes.at(str(tmp_path)))
     with pytest.raises(PeriodError, match="an older jmxlake rolled up 2026-11-16"):
         reports.facts(engine, objective_files.load(), periods.week("2026-W47"))
-    with pytest.raises(PeriodError, match="run jmxlake rollup --since 2026-11-16"):
+    with pytest.raises(PeriodError, match="Run jmxlake rollup --since 2026-11-16"):
         explain(engine, objective_files.load(), "topic:t", periods.week("2026-W47"))

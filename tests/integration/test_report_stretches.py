@@ -92,5 +92,5 @@ def test_hours_that_an_older_version_rolled_up_are_refused(tmp_path: Path) -> No
     assert facts(*asked)["coverage"]["sources"]
     for table in (tables.READINGS, tables.INCIDENTS):
         engine.write(table, None, "date IS NOT NULL")
-    with pytest.raises(PeriodError, match="run jmxlake rollup --since 2026-11-16"):
+    with pytest.raises(PeriodError, match="Run jmxlake rollup --since 2026-11-16"):
         facts(*asked)

@@ -52,7 +52,12 @@ def test_two_commands_without_spark_make_a_report(tmp_path: Path) -> None:
     slow = re.compile(r" (so far|left)(, |$)")  # progress, which a slow machine shows
     said = [line for line in told.stderr.splitlines() if not slow.search(line)]
     took = "( ?[0-9]+ (h|m|min|s))+"
-    phases = ["rollup: 168 hours rolled up", "objectives: .* SLO results, .*", "report", "HTML"]
+    phases = [
+        "rollup: 168 hours rolled up",
+        "objectives: .* SLO results, .*",
+        "report",
+        "HTML: .*report.html",
+    ]
     for line, phase in zip(said, phases, strict=True):
         assert re.fullmatch(f"jmxlake: {phase}[,:] (under)?{took}", line), line
     assert "orders fell under min ISR" in told.stdout

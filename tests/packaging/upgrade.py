@@ -155,7 +155,7 @@ def test_gold_goes_on_as_if_this_version_had_made_it(lake: Path, tmp_path: Path)
     report = ("report", str(lake), *options(*SPAN), "--json", "-")
     refused = CliRunner().invoke(main, report)
     assert refused.exit_code == 1, "the old version had no table of incidents"
-    assert "run jmxlake rollup --since 2026-11-16, or choose a later period" in refused.output
+    assert "Run jmxlake rollup --since 2026-11-16, or choose a later period" in refused.output
     jmxlake("rollup", str(lake), "--engine", "local", "--since", "2026-11-16")
     assert facts(lake, 10, 14) == facts(tmp_path, 10, 14)
     restated = json.loads(jmxlake(*report))["restated"]
