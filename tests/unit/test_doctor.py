@@ -179,6 +179,7 @@ def test_series_beyond_the_cap_are_those_of_a_scrape(tmp_path: Path) -> None:
     batch = Batch()
     batch.scrape("log", 0, 300)
     batch.scrapes[0]["dropped_series"] = 7 * batch.scrapes[0]["scrapes"] - 1
+    batch.scrapes.append({**batch.scrapes[0], "scrapes": 0, "dropped_series": 0})
     batch.commit(tmp_path)
     scrapes = DeltaTable(tmp_path / tables.SCRAPES.path)
     (found,) = agent_records.family_records(scrapes, BASE - DAY, BASE + DAY)

@@ -179,7 +179,7 @@ def family_records(scrapes: DeltaTable, since: dt.datetime, now: dt.datetime) ->
           max(CASE WHEN NOT {is_past} THEN "end" END) AS future_until,
           last_value(outcome ORDER BY "end") AS outcome,
           last_value(error ORDER BY (error IS NOT NULL), "end") AS error,
-          max((dropped_series + scrapes - 1) / scrapes) AS dropped_series,
+          coalesce(max((dropped_series + scrapes - 1) / nullif(scrapes, 0)), 0) AS dropped_series,
           last_value(kafka_version ORDER BY (kafka_version IS NOT NULL), "end") AS kafka_version,
           last_value(catalogue ORDER BY "end") AS catalogue
         FROM ({_scrapes(since)}) GROUP BY cluster, source, family, agent"""
