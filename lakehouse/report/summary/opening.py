@@ -223,8 +223,10 @@ def _is_stated(figure: Bounded) -> bool:
 def _missing(row: Row, answers: Mapping[str, Row]) -> tuple[str, Text]:
     """Return the text of a figure without a value, and the reason."""
     if row.get("state") == "known":  # 0, and unobserved time may hide more
-        share = _observed(row, answers)
-        shown = display.share(share, 1, "down") if share is not None and share < 1 else ""
+        percent = _answer(row, answers).get("observed_percent")
+        shown = ""
+        if percent is not None and percent < 100:
+            shown = display.share(percent / 100, 1, "down")
         return display.NOT_KNOWN, text("tile.none_observed", share=shown)
     word, reason = texts.missing(row.get("state"), row.get("reason"))
     return word, (reason,) if reason else ()
@@ -287,7 +289,7 @@ def _note(row: Row) -> Text:
 
 def _partly(row: Row, answers: Mapping[str, Row]) -> Text:
     """Return how much was observed if a figure without a worst subject depends on it."""
-    answer = answers.get(_QUESTIONS.get(str(row["name"]), ""), {})
+    answer = _answer(row, answers)
     percent = answer.get("observed_percent")
     # A question can be bad because of another figure.
     if percent is None or (answer["state"] != "partly_known" and is_whole(percent)):
@@ -295,11 +297,9 @@ def _partly(row: Row, answers: Mapping[str, Row]) -> Text:
     return text("tile.partly", share=display.share(percent / 100, 1, "down"))
 
 
-def _observed(row: Row, answers: Mapping[str, Row]) -> float | None:
-    """Return the observed share of the expected time of a figure's question."""
-    answer = answers.get(_QUESTIONS.get(str(row["name"]), ""), {})
-    percent = answer.get("observed_percent")
-    return None if percent is None else percent / 100
+def _answer(row: Row, answers: Mapping[str, Row]) -> Row:
+    """Return the answer to the question of a figure; empty without one."""
+    return answers.get(_QUESTIONS.get(str(row["name"]), ""), {})
 
 
 def _title(row: Row) -> str:
