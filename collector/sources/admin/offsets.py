@@ -1,4 +1,4 @@
-"""Offsets of logs and groups: unread data loss, lag and retention time left."""
+"""Offsets of logs and groups: unread data loss, lag and retention headroom."""
 
 import math
 import time
