@@ -199,6 +199,8 @@ def _read_place(
     for number, task in enumerate(tasks):
         scrape = replace(silent, family=task.family.name) if silent else attempt(task)
         if number == 0:
+            if scrape.identity is None and scrape.outcome == "timeout":
+                scrape = attempt(task)  # on a busy host the JVM can take long to load classes
             report(_met(name, source, scrape))
             silent = scrape if scrape.identity is None else None
         if silent:
