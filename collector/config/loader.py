@@ -25,19 +25,14 @@ from collector.config.schema import Config, UnityCatalog
 from collector.errors import ConfigError, SettingError
 from collector.settings import Quantity, check_url, is_loopback, limited, marked
 from collector.sources.source_settings import AUTO, EVERY, TRANSPORTS, SourceSettings
-from lakehouse.tables import (
-    DEFAULT_WINDOW_SECONDS,
-    MAX_GAP_INTERVALS,
-    delta_log,
-    strict_yaml,
-    typed_settings,
-)
+from lakehouse import tables
+from lakehouse.tables import delta_log, strict_yaml, typed_settings
 from lakehouse.tables.strict_files import UnreadableFileError, read_text
 
 PREFIX: Final = "JMXLAKE_AGENT__"
 WINDOW_RULES: Final = (
-    f"must divide 5m or be a multiple of it, and be longer than {MAX_GAP_INTERVALS} intervals of"
-    " every family"
+    f"must divide 5m or be a multiple of it, and be longer than {tables.MAX_GAP_INTERVALS}"
+    " intervals of every family"
 )
 _LARGEST_NODE: Final = 2**31 - 1
 # A placeholder such as ${file:...} is not a secret.
@@ -212,7 +207,7 @@ def _check(config: Config) -> None:
         raise SettingError("lake.path", str(error)) from None
     if config.lake.unity_catalog is not None:
         _check_unity_catalog(config.lake.unity_catalog)
-    window, step = config.window.us, DEFAULT_WINDOW_SECONDS * 1_000_000
+    window, step = config.window.us, tables.DEFAULT_WINDOW_SECONDS * 1_000_000
     if window <= 0 or (step % window and window % step):
         raise SettingError("window", f"{WINDOW_RULES}; 5m is a good choice")
 
