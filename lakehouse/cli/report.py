@@ -88,11 +88,12 @@ class ReportOutputs:
 
     Args:
         given: The values of ``OPTIONS``. Errors in them occur before an engine starts.
-        has_owners: True if the report data can already contain owners.
+        lake: The lake, for commands in the text. None: it is unknown, because the report data are
+            saved and can already contain owners.
     """
 
-    def __init__(self, given: Mapping[str, Any], *, has_owners: bool = False) -> None:
-        if given["team"] is not None and given["owners_file"] is None and not has_owners:
+    def __init__(self, given: Mapping[str, Any], lake: str | None) -> None:
+        if given["team"] is not None and given["owners_file"] is None and lake is not None:
             raise click.UsageError("--team requires --owners")
         names = ("html_file", "pdf_file", "json_file", "csv_folder")
         self.places: tuple[Path | None, ...] = tuple(given[name] for name in names)
@@ -100,6 +101,7 @@ class ReportOutputs:
         file = given["owners_file"]
         self.owners = None if file is None else owners.load(file)
         self._team: str | None = given["team"]
+        self._lake = lake or "LAKE"
 
     def write(
         self, facts: Facts, every_cluster: Path | None = None, *, with_page: bool = False
@@ -137,7 +139,8 @@ class ReportOutputs:
             write_file(json_file, report_json.text(facts).encode())
         if json_file is None or str(json_file) != "-":
             has_page = bool(html_file or pdf_file)
-            click.echo(lines.summary_text(summarize(facts), has_page=has_page), nl=False)
+            text = lines.summary_text(summarize(facts), has_page=has_page, lake=self._lake)
+            click.echo(text, nl=False)
         return facts
 
 
@@ -167,7 +170,7 @@ def report(lake: LakeOptions, *, every_cluster: Path | None, **given: Any) -> No
     REPORT.json is an earlier report. With it the command does not require the lake.
     """
     is_file = report_json.is_saved(lake.root)
-    outputs = ReportOutputs(given, has_owners=is_file)
+    outputs = ReportOutputs(given, None if is_file else lake.root)
     every = every_cluster is not None
     if every and (is_file or any((*outputs.places, given["cluster"]))):
         raise click.UsageError("--every-cluster requires a lake and excludes other outputs")

@@ -370,7 +370,7 @@ def weekly(
     """
     loaded = delivery.load(settings_file) if settings_file else None
     loaded = loaded or settings_in(click.get_current_context())
-    outputs, asked = ReportOutputs(given), StatementOptions(lake, given)
+    outputs, asked = ReportOutputs(given, lake.root), StatementOptions(lake, given)
     if every_cluster is not None and any((*outputs.places, asked.cluster)):
         raise click.UsageError("--every-cluster cannot be combined with other outputs or --cluster")
     if loaded is not None and str(given["json_file"]) == "-":

@@ -120,7 +120,7 @@ def test_status_without_subscription_exits_1(cluster: Cluster, tmp_path: Path) -
 def test_another_cluster_is_refused(cluster: Cluster, tmp_path: Path) -> None:
     ran = call(cluster, tmp_path, "subscribe", id_="another")
     assert ran.returncode == 1
-    assert f"this is cluster {cluster.id}, but source.cluster is another" in ran.stderr
+    assert f"cluster {cluster.id} responds instead of another; correct" in ran.stderr
 
 
 def test_invalid_selector_is_one_line(cluster: Cluster, tmp_path: Path) -> None:

@@ -125,7 +125,7 @@ MARKS: Final = {**display.MARKS, "at_risk": "!", "on_track": "~"}
 
 _MOST_EVENTS: Final = 20
 _PLAIN_WIDTH: Final = 100
-_PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/:-]*")
+_PLAIN_NAME: Final = re.compile(r"(?!-)[A-Za-z0-9._/:-]+")
 _BAR: Final = 18
 """Columns of a bar, for three error budgets."""
 _BUDGET: Final = _BAR // 3
@@ -138,6 +138,7 @@ def summary_text(
     terminal: bool | None = None,
     width: int | None = WIDTH,
     has_page: bool = False,
+    lake: str = "LAKE",
 ) -> str:
     """Return the report in short, with colour for a terminal and plain for anything else.
 
@@ -146,8 +147,10 @@ def summary_text(
         terminal: Whether the output is a terminal; None looks at standard output.
         width: Columns.
         has_page: Whether the reader also gets the page, so that no command for it is needed.
+        lake: The lake in commands, if it is known.
     """
-    return printed(lambda _: _parts(summary, has_page=has_page), terminal=terminal, width=width)
+    commands = _commands(summary, lake, has_page=has_page)
+    return printed(lambda _: _parts(summary, commands), terminal=terminal, width=width)
 
 
 def printed(
@@ -177,7 +180,7 @@ def printed(
     return "\n".join(row.rstrip() for row in text.split("\n")).rstrip("\n") + "\n"
 
 
-def _parts(summary: Summary, *, has_page: bool) -> Iterator[RenderableType]:
+def _parts(summary: Summary, commands: Sequence[str]) -> Iterator[RenderableType]:
     status = summary.headline.status
     yield Styled(plain(about(summary)), "dim")
     yield Styled()
@@ -199,7 +202,7 @@ def _parts(summary: Summary, *, has_page: bool) -> Iterator[RenderableType]:
             yield Styled(f"\n{summary.objectives_note}", "dim")
     if remarks := notes(summary):
         yield Styled("\n" + " ".join(map(plain, remarks)), "dim")
-    if commands := _commands(summary, has_page=has_page):
+    if commands:
         yield Styled(f"\nDetails: {', '.join(commands)}", "dim")
 
 
@@ -291,10 +294,11 @@ def _cells(share: float) -> int:
     return cells if share == 1 else max(cells, _BUDGET + 1)
 
 
-def _commands(summary: Summary, *, has_page: bool) -> list[str]:
-    commands = [] if has_page else ["jmxlake report LAKE --html report.html"]
+def _commands(summary: Summary, lake: str, *, has_page: bool) -> list[str]:
+    lake = lake if _PLAIN_NAME.fullmatch(lake) else "LAKE"
+    commands = [] if has_page else [f"jmxlake report {lake} --html report.html"]
     names = (event.subject.text for event in summary.events if event.subject is not None)
     # Names with other characters need quotes, or are shortened or escaped here.
     if (name := next(filter(_PLAIN_NAME.fullmatch, names), None)) is not None:
-        commands.append(f"jmxlake explain LAKE {name}")
+        commands.append(f"jmxlake explain {lake} {name}")
     return commands
