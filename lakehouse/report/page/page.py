@@ -25,7 +25,6 @@ from lakehouse.report.facts.objectives.statement_rows import STATUSES, Status
 from lakehouse.report.figures import Facts, asset, templates
 from lakehouse.report.page import svg, week_lanes
 from lakehouse.report.page.svg import Axis, strip
-from lakehouse.report.page.week_lanes import Lane, lanes
 from lakehouse.report.summary import lines
 from lakehouse.report.summary.events import Event
 from lakehouse.report.summary.objective_rows import Objective
@@ -169,7 +168,7 @@ def page(summary: Summary, folds: Sequence[Detail], facts: Facts) -> str:
         more_events=_more(len(summary.events) - len(numbered)),
         strip=strip(numbered, summary.events[len(numbered) :], planned, axis, to),
         planned=planned,
-        lanes=lanes(drawn, numbered, planned, axis, to) if drawn else None,
+        lanes=week_lanes.lanes(drawn, numbered, planned, axis, to) if drawn else None,
         lanes_title=steps.title(summary.week),
         bar_length=steps.words,
         objectives=objective_table(summary, folded),
@@ -228,7 +227,7 @@ def _more(number: int) -> str:
 
 
 def _menu(
-    summary: Summary, drawn: Sequence[Lane], folds: Sequence[Detail]
+    summary: Summary, drawn: Sequence[week_lanes.Lane], folds: Sequence[Detail]
 ) -> list[tuple[str, str]]:
     parts = [
         ("events", "Events", not summary.is_blind),
