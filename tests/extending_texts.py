@@ -112,8 +112,8 @@ COPYING: Final = TableSpec(
     caption="Upload tasks of brokers",
     noun="broker",
     columns=(
-        Column("Broker", name("source")),
-        Column("Upload tasks idle, min", number("tasks_idle_min", display.share)),
+        Column.name("Broker", "source"),
+        Column.number("Upload tasks idle, min", "tasks_idle_min", display.share),
     ),
 )
 """
@@ -169,15 +169,15 @@ _SECTION: Final = '''\
 from lakehouse.report.facts.sections.reported import QUESTION
 from lakehouse.report.figures import length
 from lakehouse.report.tables.section import Claim, counted, section
-from lakehouse.report.tables.table_spec import Column, TableSpec, most, name, number
+from lakehouse.report.tables.table_spec import Column, TableSpec, most
 
 METRICS = TableSpec(
     rows=QUESTION.bad[0],
     caption="Metrics",
     noun="metric",
     columns=(
-        Column("Metric", name("source", "metric")),
-        Column("Reported", number("reported_us", length)),
+        Column.name("Metric", "source", "metric"),
+        Column.number("Reported", "reported_us", length),
     ),
     worst=most("reported_us"),
 )
@@ -458,8 +458,8 @@ ADDITIONS: Final = (
         lines=(
             Line(
                 _REQUESTS,
-                '        Column("Rate, mean", quantity("rate_mean")),\n',
-                '        Column("Wait, max", peak("throttle_ms_max", display.milliseconds)),\n',
+                '        Column.quantity("Rate, mean", "rate_mean"),\n',
+                '        Column.peak("Wait, max", "throttle_ms_max", display.milliseconds),\n',
             ),
         ),
     ),

@@ -49,6 +49,11 @@ class Name:
         """Label and name."""
         return f"{self.label} {self.text}".strip()
 
+    @property
+    def isolated(self) -> str:
+        """The name in Unicode isolates, so that its writing direction moves no word around it."""
+        return f"\u2068{self.text}\u2069"
+
 
 def moment(instant: str) -> int:
     """Return an instant of the facts, microseconds."""
@@ -78,11 +83,6 @@ def name(value: object, label: str = "", limit: int = display.NAME_LIMIT) -> Nam
 def subject(row: Row, keys: Iterable[str] = SUBJECT_KEYS) -> tuple[Name, ...]:
     """Return the names of a row's subject; empty for the whole cluster."""
     return tuple(name(row[key], _LABELS.get(key, key)) for key in keys if row.get(key) is not None)
-
-
-def single(value: object) -> tuple[Name, ...]:
-    """Return one name without a label; empty for None."""
-    return () if value is None else (name(value),)
 
 
 def badness(row: Row, *stems: str) -> tuple[float, float, float]:
@@ -150,7 +150,7 @@ def rows_at(facts: Row, path: str) -> Iterator[Row]:
     key, _, rest = path.partition(".")
     found = facts.get(key) or ()
     if isinstance(found, Mapping):
-        yield from rows_at(found, rest)
+        yield from rows_at(found, rest) if rest else (found,)
         return
     for row in found:
         yield from ({**row, **one} for one in rows_at(row, rest)) if rest else (row,)
