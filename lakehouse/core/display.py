@@ -25,9 +25,6 @@ LINE_LIMIT: Final = 160
 VERDICTS: Final = {"missed": "missed", "uncertain": "uncertain", "no_data": "no data", "met": "met"}
 """Verdicts in words, worst first."""
 
-MARKS: Final = {"met": "✓", "missed": "✗", "uncertain": "?", "no_data": "-"}
-"""Verdicts as one character, for plain text."""
-
 _TIE: Final = "\u00a0"  # no line break between a number and its unit
 _MS: Final = 1_000
 _SECOND: Final = 1_000_000
@@ -144,22 +141,10 @@ def milliseconds(value: float | None) -> str:
     return length(None if value is None else round(value * _MS))
 
 
-def percent(share: float | None, rounding: Rounding = "nearest") -> str:
-    """Return a share between 0 and 1 in percent, with enough digits to differ from 0 and 1.
-
-    Only an exact 1 is shown as 100 % and an exact 0 as 0 %, unless bounds are rounded to them.
-    """
-    if share is None:
-        return NOT_KNOWN
-    if share in {0, 1}:
-        return f"{share * 100:.0f}{_TIE}%"
-    share, text = _kept_apart(share, (0, 1), rounding), ""
-    for digits in (2, 3, 4, 5, 6):
-        # Without rounding first, binary floats would move 99.9 down to 99.89.
-        text = f"{_rounded(share * 100, digits, rounding):.{digits}f}".rstrip("0").rstrip(".")
-        if text not in {"0", "100"}:
-            break
-    return f"{text}{_TIE}%"
+def percent(value: float | None, rounding: Rounding = "nearest") -> str:
+    """Return a share between 0 and 1 as ``share`` does, without zeros at the end."""
+    number, tie, sign = share(value, 2, rounding).partition(_TIE)
+    return f"{number.rstrip('0').rstrip('.') if '.' in number else number}{tie}{sign}"
 
 
 def share(
