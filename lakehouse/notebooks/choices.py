@@ -20,7 +20,7 @@ from lakehouse import tables
 from lakehouse.core import display, periods
 from lakehouse.core.lake import Lake
 from lakehouse.core.objective import Objective
-from lakehouse.core.subjects import FLOOR_PERCENT
+from lakehouse.core.subjects import FLOOR_PERCENT, SUBJECT, SUBJECT_COLUMNS
 from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import last_week, subjects_of, window_of
 from lakehouse.errors import LakeNotFoundError, OwnersError, PeriodError
@@ -200,10 +200,7 @@ class Choices:
         return Gold(engine, cluster, period.aligned(window_seconds), window_seconds, known, now_us)
 
 
-_COLUMNS: Final = {
-    "topic": "topic", "client_id": "client_id", "user": "user_name", "group": "consumer_group",
-    "source": "source",
-}  # fmt: skip
+_COLUMNS: Final = dict(zip(SUBJECT, SUBJECT_COLUMNS, strict=True))
 """Columns of gold by the names that owners' patterns match."""
 
 
