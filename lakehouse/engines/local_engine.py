@@ -19,7 +19,6 @@ from deltalake import CommitProperties, DeltaTable, Field, Schema, write_deltala
 from deltalake.exceptions import CommitFailedError, DeltaError
 from deltalake.fs import DeltaStorageHandler
 
-from lakehouse import tables
 from lakehouse.core import spark_session, table_faults
 from lakehouse.core.delta_rs import explained, refresh
 from lakehouse.core.lake import Lake, Version
@@ -34,7 +33,7 @@ from lakehouse.engines.rollup_batches import Batch, inputs, parts_of
 from lakehouse.errors import EngineError, LeaseLostError, one_line
 from lakehouse.kernel import arrow_types, run_in_duckdb
 from lakehouse.kernel.run_in_duckdb import KernelError, Program
-from lakehouse.tables import Table
+from lakehouse.tables import LEASE, Table
 
 _MIB_A_PART: Final = 2_000
 """Memory per part that runs at the same time. DuckDB uses 768 MB of it."""
@@ -242,18 +241,18 @@ class LocalEngine:
 
     def swap(self, seen: LeaseRow, wanted: LeaseRow, *, first: bool = False) -> bool:
         """Change gold/lease to ``wanted`` if its row is still ``seen``. Return True if it was."""
-        plain = arrow_types.rows(arrow_types.of_table(tables.LEASE), [wanted])
-        row = plain.cast(row_schema(tables.LEASE))
+        plain = arrow_types.rows(arrow_types.of_table(LEASE), [wanted])
+        row = plain.cast(row_schema(LEASE))
         for _ in range(_TRIES):
-            delta = self.open(tables.LEASE)
-            rows = self.collect(self.rows_of(tables.LEASE, delta))
+            delta = self.open(LEASE)
+            rows = self.collect(self.rows_of(LEASE, delta))
             found = rows.select(["id", "until"]).to_pylist()
             if found != ([] if first else [{"id": seen.id, "until": seen.until}]):
                 return False
-            with explained(self._store.url(tables.LEASE)):
+            with explained(self._store.url(LEASE)):
                 try:
                     write_deltalake(
-                        delta, row, mode="overwrite", schema_mode=schema_mode(tables.LEASE, delta),
+                        delta, row, mode="overwrite", schema_mode=schema_mode(LEASE, delta),
                         commit_properties=_NEXT_COMMIT,
                     )  # fmt: skip
                 except CommitFailedError:
