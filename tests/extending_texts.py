@@ -108,7 +108,7 @@ _RECORD: Final = '''class CopyingBroker(NamedTuple):
 
 _TABLE_SPEC: Final = """
 COPYING: Final = TableSpec(
-    rows=Rows(CopyingBroker, "remote_reads.copying"),
+    rows=Rows(remote_storage.CopyingBroker, "remote_reads.copying"),
     caption="Upload tasks of brokers",
     noun="broker",
     columns=(
@@ -413,10 +413,6 @@ ADDITIONS: Final = (
                 "        _plugins(brokers, away),\n",
             ),
             Line(_REMOTE, " CopyingBroker,", "ReadTopic, ReadingBroker, RemoteReadCounts, Plugin,"),
-            Line(
-                _STORAGE, "CopyingBroker, ",
-                "from lakehouse.report.facts.sections.remote_storage import ",
-            ),
             Line(_STORAGE, _TABLE_SPEC, '    worst=most("bytes", "requests"),\n)\n'),
             Line(
                 _STORAGE,
