@@ -27,7 +27,7 @@ from lakehouse.report.facts.report_record import SECTIONS, shown
 from lakehouse.report.facts.sections.tier_lag import LAGGING
 from lakehouse.report.figures import Facts, Row
 from lakehouse.report.page import week_lanes
-from lakehouse.report.page.page import html, objective_table
+from lakehouse.report.page.page import ObjectiveTable, html
 from lakehouse.report.page.svg import Axis, strip
 from lakehouse.report.summary import lines
 from lakehouse.report.summary.events import Event
@@ -138,7 +138,7 @@ def question(facts: Mapping[str, Any], name: str) -> str:
         period=report.period,
         cluster=report.cluster,
         line=answer.line,
-        objectives=objective_table(report, lambda _: "objectives"),
+        objectives=ObjectiveTable(report, lambda _: "objectives"),
         lanes=drawn,
         listings=(*wanted, *observed.tables),
         notes=tuple(filter(None, (answer.note, observed.line))),
