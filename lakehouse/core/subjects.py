@@ -124,6 +124,15 @@ State = Literal["bad", "good", "partly_known", "not_known", "not_collected", "no
 """Possible statements about a question or a subject."""
 
 
+def percentage(text: str) -> float | None:
+    """Return a number from 0 to 100. Any other text yields None, also ``nan``."""
+    try:
+        found = float(text)
+    except ValueError:
+        return None
+    return found if 0 <= found <= 100 else None
+
+
 def state_of(percent: float | None, floor: float = FLOOR_PERCENT) -> State:
     """Return the state for an observed share of the expected time, without a bad value.
 
