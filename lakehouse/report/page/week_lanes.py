@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, NamedTuple
 from markupsafe import Markup
 
 from lakehouse.core import display, periods
-from lakehouse.core.periods import DAY_US, HOUR_US, Span, overlap, union
+from lakehouse.core.periods import DAY_US, HOUR_US, MINUTE_US, SECOND_US, Span, overlap, union
 from lakehouse.report.figures import Facts, Row, length, moment, span_of
 from lakehouse.report.page import svg
 from lakehouse.report.page.svg import Axis
@@ -37,7 +37,7 @@ _MOST: Final = 168
 
 _FLOOR_PERCENT: Final = 50.0
 _UNITS: Final = (
-    (DAY_US, "day"), (HOUR_US, "hour"), (60_000_000, "minute"), (1_000_000, "second"),
+    (DAY_US, "day"), (HOUR_US, "hour"), (MINUTE_US, "minute"), (SECOND_US, "second"),
     (1, "microsecond"),
 )  # fmt: skip
 
