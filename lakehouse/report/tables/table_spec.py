@@ -1,7 +1,7 @@
 """Tables of the details: typed columns with their contents, and the worst rows first."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import compress
 from typing import Any, Final, NamedTuple, Self
 
@@ -137,21 +137,19 @@ class Column:
         return cls(heading, cell, (low, high))
 
     @classmethod
-    def number(
-        cls, heading: str, key: str, write: Write = display.count, *, is_peak: bool = False
-    ) -> Self:
+    def number(cls, heading: str, key: str, write: Write = display.count) -> Self:
         """Return a number without bounds."""
 
         def cell(row: Row) -> Cell:
             value = value_at(row, key)
             return Cell((write(value),), order=value)
 
-        return cls(heading, cell, (key,), is_peak=is_peak)
+        return cls(heading, cell, (key,))
 
     @classmethod
     def peak(cls, heading: str, key: str, write: Write = display.count) -> Self:
         """Return a maximum."""
-        return cls.number(heading, key, write, is_peak=True)
+        return replace(cls.number(heading, key, write), is_peak=True)
 
     @classmethod
     def quantity(cls, heading: str, key: str, *, is_peak: bool = False) -> Self:
