@@ -19,7 +19,7 @@ from lakehouse.engines.packets import Cost
 from lakehouse.engines.relation import Relation, Rows, select
 from lakehouse.engines.rollup_batches import Batch, Bronze
 from lakehouse.kernel.run_in_duckdb import Program
-from lakehouse.tables import MEMBERS, PROGRESS, RUNS, SCRAPES, Table
+from lakehouse.tables import MEMBERS, PROGRESS, RUNS, SCRAPES, Column, Table
 
 _INSTANTS: Final = ("start", "started_at", "hour", "window_start", "period_start", "at")
 
@@ -204,14 +204,11 @@ class Engine(Protocol):
 
     # Writing
 
-    def define(self, table: Table) -> Detail | None:
-        """Create a table of gold as declared, or add its missing columns.
+    def create(self, table: Table) -> None:
+        """Create a table of gold as declared, if it does not exist."""
 
-        Added columns are nullable, even if they are declared NOT NULL.
-
-        Returns:
-            Metadata before the change. None if the table did not exist.
-        """
+    def add_columns(self, table: Table, columns: Sequence[Column]) -> None:
+        """Add columns to a table. They are nullable, even if they are declared NOT NULL."""
 
     def set_properties(self, table: Table, properties: Mapping[str, str]) -> None:
         """Set properties of a table, in one commit."""
@@ -262,8 +259,8 @@ class Engine(Protocol):
             first: Insert the row, if the table still has no row.
         """
 
-    def tidy(self, table: Table) -> None:
-        """Set declared properties that differ, then compact and vacuum."""
+    def compact(self, table: Table) -> None:
+        """Compact small files, and delete unused files."""
 
     # The kernel
 
