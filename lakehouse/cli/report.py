@@ -37,6 +37,12 @@ _LAKE_ONLY: Final = (
 _OF_SAVED: Final = ("time_zone", "min_coverage")
 """Options that change the presentation of a saved report."""
 
+_HTML: Final = click.option("--html", "html_file", type=options.FILE, help="HTML output file.")
+_JSON: Final = click.option(
+    "--json", "json_file", type=options.FILE_OR_STDOUT,
+    help="JSON output file. Use - for stdout.",
+)  # fmt: skip
+
 OPTIONS: Final = options.combined(
     PERIOD,
     CALENDAR,
@@ -49,15 +55,12 @@ OPTIONS: Final = options.combined(
         "--business-hours", metavar="HOURS",
         help="Add a section for business hours, such as 'Mon-Fri 08:00-18:00'.",
     ),
-    click.option("--html", "html_file", type=options.FILE, help="HTML output file."),
+    _HTML,
     click.option(
         "--pdf", "pdf_file", type=options.FILE,
         help="PDF output file (requires Chromium).",
     ),
-    click.option(
-        "--json", "json_file", type=options.FILE_OR_STDOUT,
-        help="JSON output file. Use - for stdout.",
-    ),
+    _JSON,
     click.option(
         "--csv", "csv_folder", type=options.FOLDER,
         help="Output folder for CSV files.",
@@ -200,15 +203,12 @@ def _saved_facts(file: str) -> Facts:
 @click.argument(
     "reports", metavar="REPORT.json...", nargs=-1, required=True, type=click.Path(path_type=Path)
 )
-@click.option("--html", "html_file", type=options.FILE, help="HTML output file.")
+@_HTML
 @click.option(
     "--pages", type=options.FOLDER,
     help="Output folder for the linked HTML page of each cluster.",
 )  # fmt: skip
-@click.option(
-    "--json", "json_file", type=options.FILE_OR_STDOUT,
-    help="JSON output file. Use - for stdout.",
-)  # fmt: skip
+@_JSON
 def summary(
     reports: tuple[Path, ...], html_file: Path | None, pages: Path | None, json_file: Path | None
 ) -> None:

@@ -20,8 +20,7 @@ from lakehouse.cli import options
 from lakehouse.cli.options import FILE, TEAM, LakeOptions, kept_in, log, named
 from lakehouse.cli.phases import phase
 from lakehouse.cli.report import OPTIONS, ReportOutputs, facts_of
-from lakehouse.cli.rollup import TIDY, WINDOW, roll_up
-from lakehouse.cli.rollup_service import outcome_lines
+from lakehouse.cli.rollup import TIDY, WINDOW, outcome_lines, roll_up
 from lakehouse.cli.statement_options import StatementOptions, count_line
 from lakehouse.errors import ConfigFileError, LakehouseError, SendError
 from lakehouse.report.facts import report_json

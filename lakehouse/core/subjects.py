@@ -124,16 +124,22 @@ State = Literal["bad", "good", "partly_known", "not_known", "not_collected", "no
 """Possible statements about a question or a subject."""
 
 
-def state_of(percent: float | None, floor: float = FLOOR_PERCENT, *, bad: bool = False) -> State:
-    """Return the state for an observed share of the expected time.
+def percentage(text: str) -> float | None:
+    """Return a number from 0 to 100. Any other text yields None, also ``nan``."""
+    try:
+        found = float(text)
+    except ValueError:
+        return None
+    return found if 0 <= found <= 100 else None
+
+
+def state_of(percent: float | None, floor: float = FLOOR_PERCENT) -> State:
+    """Return the state for an observed share of the expected time, without a bad value.
 
     Args:
         percent: Observed share of the expected time. None if no time was expected.
         floor: Minimum share for a good state.
-        bad: A bad value was observed, which is always stated.
     """
-    if bad:
-        return "bad"
     if not percent or percent < floor:
         return "not_known"
     return "good" if is_whole(percent) else "partly_known"

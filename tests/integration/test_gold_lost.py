@@ -170,7 +170,7 @@ def test_replaced_tables_are_recomputed_from_bronze(
     for name in REPLACED:
         if way == "made by hand":
             lose(lake, name)
-            LocalEngine(lakes.at(str(lake))).define(named(name))
+            LocalEngine(lakes.at(str(lake))).create(named(name))
         else:
             copied(lake, name, rolled_lake if way == "older copy" else another)
     assert {*incomplete(lake)} == {*REPLACED}

@@ -46,7 +46,7 @@ def _isolated(part: str | Name | Strong) -> str | Name | Strong:
     if not isinstance(part, Name):
         return part
     directions = {unicodedata.bidirectional(character) for character in part.text}
-    return f"\u2068{part.text}\u2069" if directions & _RIGHT_TO_LEFT else part
+    return part.isolated if directions & _RIGHT_TO_LEFT else part
 
 
 def headline(summary: Summary) -> str:
@@ -121,7 +121,10 @@ STYLES: Final = {
     "missed": "red", "at_risk": "yellow", "uncertain": "yellow", "no_data": "dim",
     "on_track": "green", "met": "green",
 }  # fmt: skip
-MARKS: Final = {**display.MARKS, "at_risk": "!", "on_track": "~"}
+MARKS: Final = {
+    "missed": "✗", "at_risk": "!", "uncertain": "?", "no_data": "-", "on_track": "~", "met": "✓",
+}  # fmt: skip
+"""Statuses as one character, for plain text."""
 
 _MOST_EVENTS: Final = 20
 _PLAIN_WIDTH: Final = 100
@@ -133,24 +136,18 @@ _CHANGES: Final = {"worse": "red", "better": "green"}
 
 
 def summary_text(
-    summary: Summary,
-    *,
-    terminal: bool | None = None,
-    width: int | None = WIDTH,
-    has_page: bool = False,
-    lake: str = "LAKE",
+    summary: Summary, *, terminal: bool | None = None, has_page: bool = False, lake: str = "LAKE"
 ) -> str:
     """Return the report in short, with colour for a terminal and plain for anything else.
 
     Args:
         summary: The report in short.
         terminal: Whether the output is a terminal; None looks at standard output.
-        width: Columns.
         has_page: Whether the reader also gets the page, so that no command for it is needed.
         lake: The lake in commands, if it is known.
     """
     commands = _commands(summary, lake, has_page=has_page)
-    return printed(lambda _: _parts(summary, commands), terminal=terminal, width=width)
+    return printed(lambda _: _parts(summary, commands), terminal=terminal, width=WIDTH)
 
 
 def printed(
