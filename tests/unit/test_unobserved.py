@@ -277,14 +277,11 @@ def test_group_whose_lag_is_hidden_throughout_is_unknown(tmp_path: Path) -> None
     assert answer(facts, "lag")[0] == "not_known"
 
 
-@pytest.mark.parametrize("objectives", [DEFAULT, NO_MIN_ISR])
-def test_min_isr_that_brokers_hid_is_not_observed(
-    tmp_path: Path, objectives: Sequence[Objective]
-) -> None:
+def test_min_isr_that_brokers_hid_is_unknown_without_an_objective(tmp_path: Path) -> None:
     batch = cluster()
     batch.runs = [row for row in batch.runs
                   if row["metric"] != UNDER or row["start"] < micros(6 * WINDOW)]  # fmt: skip
-    facts = facts_of(tmp_path, batch, objectives=objectives)
+    facts = facts_of(tmp_path, batch, objectives=NO_MIN_ISR)
     assert answer(facts, "min-isr") == ("partly_known", pytest.approx(50))
     (topic,) = facts["min_isr"]["topics"]
     assert topic["unknown_us"] == 6 * WINDOW * SECOND
@@ -331,10 +328,12 @@ def test_answers_that_a_broker_hid_are_no_success(tmp_path: Path, *, restarts: b
         restart(tmp_path, 6 * WINDOW)
     facts = facts_of(tmp_path, batch, objectives=objectives)
     (objective,) = (row for row in facts["objectives"] if row["name"] == "produce-availability")
-    share = {row["source"]: row["unknown_us"] for row in objective["subjects"]}
-    hour_us = WINDOWS * WINDOW * SECOND
-    assert set(share.values()) == ({0} if restarts else {hour_us // 2})
-    assert objective["status"] == ("met" if restarts else "uncertain")
+    assert objective["status"] == "uncertain"
+    for row in objective["subjects"]:
+        if restarts:  # only the counts from the last reading to the restart are lost
+            assert 0 < row["unknown_us"] < 60 * SECOND
+        else:
+            assert row["unknown_us"] == 6 * WINDOW * SECOND
 
 
 def restart(root: Path, at: float) -> None:

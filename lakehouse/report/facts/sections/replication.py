@@ -359,12 +359,12 @@ def unseen_time(gold: Gold, statements: Sequence[Statement]) -> Mapping[str, Uns
     by_topic: defaultdict[str, Unseen] = defaultdict(Unseen)
     if unread(gold, UNDER_MIN_ISR):
         reported = _reported_at_once(gold)
-        for topic, expected in gold.expected("topic"):
-            partitions, name = attribute(topic, PARTITION_COUNT) or 1, str(topic.topic)
-            seen_us = {n: us for n, us in reported[name].items() if n >= partitions}
-            if expected:
-                unseen_us = max(0, expected - sum(seen_us.values()))
-                by_topic[name] = Unseen(expected, unseen_us, seen_us)
+        for subject, lived_us in gold.expected("topic"):
+            partitions, name = attribute(subject, PARTITION_COUNT) or 1, str(subject.topic)
+            whole_us = {n: us for n, us in reported[name].items() if n >= partitions}
+            if lived_us:
+                unseen_us = max(0, lived_us - sum(whole_us.values()))
+                by_topic[name] = Unseen(lived_us, unseen_us, whole_us)
     of_topics = [one for one in statements if one.objective.metric == UNAVAILABLE]
     seen = _wholly_seen(gold, {one.objective.name for one in of_topics}) if of_topics else {}
     for statement in of_topics:
