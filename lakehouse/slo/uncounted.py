@@ -12,8 +12,8 @@ The reading that shows the counts of a gap at an edge of the period is outside t
 gap hides counts as well. A restart between two scrapes causes an event, but not a gap.
 
 Kafka removes a counter of a broker with its process, and a topic's counter when the broker stops
-leading the topic. If a source is read and has none of a counter's series although its process had
-some, the counter has vanished: the broker hides it, or its last counts are lost. A counter that was
+leading the topic. If a source is read and does not have a series of a counter that its process had,
+the counter has vanished: the broker hides it, or its last counts are lost. A counter that was
 hidden from the start of a process looks like one without events.
 """
 

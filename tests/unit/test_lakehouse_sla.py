@@ -112,7 +112,7 @@ def test_client_ends_only_if_another_was_seen_later(readers: int) -> None:
 
 @pytest.mark.edge(6)
 def test_group_ends_only_if_another_was_seen_later() -> None:
-    """A list of topics says nothing of groups that a broker hides, or that nobody could read."""
+    """Check groups that a broker hides, while it still lists its topics."""
     source = subject("source", source="broker-1", whole_until_us=5 * HOUR)
     groups = [subject("group", group=str(n), last=HOUR + n * SECOND) for n in range(3)]
     assert {end for _, end in with_ends([*groups, source])} == {None}

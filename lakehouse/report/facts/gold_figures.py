@@ -263,7 +263,7 @@ def seen_us(
 ) -> dict[str, int]:
     """Return the time with a value of a metric, by source or another key of a table, microseconds.
 
-    Of several series at most that time.
+    A metric with several series has at most that time.
     """
     # Gold keeps finest windows for a time only.
     kept = gold.rows.are_kept(gold.period.start.date())

@@ -88,7 +88,7 @@ def times(found: dict[str, Rows]) -> tuple[int, int, int]:
 
 @pytest.mark.parametrize("shortest", [INTERVAL + 1.0, 60.0])
 def test_agents_that_read_at_other_instants_agree(program: Program, shortest: float) -> None:
-    """No state is shorter than an interval, so no two readings contradict each other."""
+    """Compare two agents while each state is longer than an interval."""
     truths = {str(seed): drawn(seed, shortest) for seed in SEEDS}
     found = rolled_up(program, of_clusters({
         name: together((read_by("b", 1.0, truth), read_by("a", 1 + int(name) % 9, truth)))

@@ -42,9 +42,9 @@ SELECT o.id, o.agent, o.thing, f.s, f.e, greatest(f.s, least(f.e, j.sure)) AS su
 FROM overlapping o JOIN first_of_series f ON f.place = own AND f.rank = turn
     JOIN judged j ON j.rowid = o.id JOIN streams USING (stream);
 
--- said: runs of an agent, and its bad series: reported, surely and possibly, per change of any agent. A series that is
--- not bad may become bad in its tail.
-CREATE OR REPLACE TABLE said AS
+-- counted: number of runs of an agent, and of its bad series: reported, sure and possible, per change of any agent. A
+-- series that is not bad may become bad in its tail.
+CREATE OR REPLACE TABLE counted AS
 WITH edges AS (
     SELECT thing, agent, unnest([s, e, sure, may]) AS t, unnest([1, -1, 0, 0]) AS runs,
         unnest([n, -n, 0, 0]) AS bad, unnest([n, 0, -n, 0]) AS low, unnest([0, -n - more, more, n]) AS high
@@ -63,7 +63,7 @@ FROM cuts JOIN counts ON counts.thing = cuts.thing AND counts.s <= cuts.s AND cu
 CREATE OR REPLACE TABLE first_of_agents AS
 WITH firsts AS (
     SELECT thing AS place, s, e, min({fewer: -bad, agent: agent, low: low}) AS first, min(high) AS least
-    FROM said WHERE runs > 0 GROUP BY ALL),
+    FROM counted WHERE runs > 0 GROUP BY ALL),
 spans AS (SELECT place, s, e, {agreed: first.low <= least, agent: first.agent} AS rank FROM firsts)
 FROM left_to_first(spans);
 
