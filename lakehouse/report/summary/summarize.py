@@ -261,6 +261,7 @@ def notes(facts: Facts, objectives: Sequence[Objective], frame: Frame) -> tuple[
     found = _restated(facts)
     if not frame.is_blind:
         found += [_unobserved(facts, objectives, frame), _partly(facts), _dropped(facts)]
+        found += [_contradicted(facts)]
         found += [() if frame.is_running else one for one in _pooled(facts)]
     found += [_since(facts)]
     return tuple(filter(None, found))
@@ -323,6 +324,21 @@ def _dropped(facts: Facts) -> Text:
         for family, (series, sources) in sorted(evidence.dropped(facts, families).items())
     ]
     return text("notes.dropped", parts=listed(parts, len(parts))) if parts else ()
+
+
+def _contradicted(facts: Facts) -> Text:
+    """Return the sources and families on which agents contradict each other."""
+    parts = [
+        line(
+            "notes.of_source",
+            family=row["family"],
+            source=row["source"],
+            length=display.length(us, "up"),
+        )
+        for row in figures.rows_at(facts, "coverage.sources")
+        if (us := row.get("contradicted_us"))
+    ]
+    return text("notes.contradicted", parts=listed(parts)) if parts else ()
 
 
 def _observed_in_part(facts: Facts) -> list[tuple[str, float]]:

@@ -94,6 +94,13 @@ def _notes(facts: Facts) -> list[str]:
         f"{series:,} series above its limit. They were not collected one by one."
         for family, (series, sources) in sorted(above.items())
     ]
+    notes += [
+        f"Agents contradict each other on family {isolated(figures.name(row['family']))} of "
+        f"{isolated(figures.name(row['source']))}, up to {length(us)}. Values above zero count, "
+        "but not as certain."
+        for row in rows_at(facts, "coverage.sources")
+        if (us := row.get("contradicted_us"))
+    ]
     later = Counter(
         (row["family"], row["since"])
         for row in rows_at(facts, "coverage.sources")
