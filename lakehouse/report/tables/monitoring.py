@@ -95,9 +95,9 @@ def _notes(facts: Facts) -> list[str]:
         for family, (series, sources) in sorted(above.items())
     ]
     notes += [
-        f"Agents contradict each other on family {isolated(figures.name(row['family']))} of "
-        f"{isolated(figures.name(row['source']))}, up to {length(us)}. Values above zero count, "
-        "but not as certain."
+        f"Agents contradict each other on family {figures.name(row['family']).isolated} of "
+        f"{figures.name(row['source']).isolated}, up to {length(us)}. The worse value counts, and "
+        "its bad time is uncertain."
         for row in rows_at(facts, "coverage.sources")
         if (us := row.get("contradicted_us"))
     ]
