@@ -57,7 +57,7 @@ def clean(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def lake(clean: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A copy of it; afterwards no SQL of a name has written its file."""
+    """Copy it; afterwards no SQL of a name has written its file."""
     yield from copied(clean, tmp_path, monkeypatch)
 
 
@@ -119,7 +119,7 @@ def altered(clean: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def hostile(altered: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A copy of it; afterwards no SQL of a name has written its file."""
+    """Copy it; afterwards no SQL of a name has written its file."""
     yield from copied(altered, tmp_path, monkeypatch)
 
 
