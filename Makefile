@@ -7,6 +7,9 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 
+# Tests start hundreds of processes; without bytecode on disk, each compiles every module it imports.
+unexport PYTHONDONTWRITEBYTECODE
+
 # Installs a missing program with the system's package manager, if this user is allowed to.
 define need
 @command -v $(1) >/dev/null || { \

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 import shutil
 from pathlib import Path
@@ -28,14 +29,17 @@ from lakehouse.report.page.page import render
 from lakehouse.rollup.plan import Wanted
 from lakehouse.rollup.run import rollup
 from lakehouse.slo.openslo import objective_files
+from tests.kernel_inputs import of_clusters
 from tests.lake_builder import Batch, made, micros
 from tests.page_reader import read
 from tests.rollups import prepare
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from lakehouse.core.objective import Objective
+
+    FactsOf = Callable[..., dict[str, Any]]
 
 FACTS = Path(monitoring.__file__).parents[1]
 NAME = re.compile(r'"(kafka\.[a-z0-9_]+(?:\.[a-z0-9_]+)+)"')
@@ -48,18 +52,58 @@ SUBJECTS: dict[str, dict[str, Any]] = {
 }
 
 
-def facts_of(
-    root: Path, batch: Batch, objectives: Sequence[Objective] = (), hours: int = 1
-) -> dict[str, Any]:
-    """What a report says of bronze."""
-    batch.scrape("topology", 0, 300)
-    batch.commit(root)
+CASES: dict[str, Callable[[], Batch]] = {}
+
+
+def case(make: Callable[[], Batch]) -> Callable[[], Batch]:
+    """Add the rows of a cluster to the lake of these tests."""
+    CASES[make.__name__] = make
+    return make
+
+
+@pytest.fixture(scope="module")
+def objectives(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Objective]:
+    folder = tmp_path_factory.mktemp("slo")
+    metrics = ("acme.cache.idle", "acme.threads.idle")
+    return {one: objective(folder / one, one, "gte", 0.3) for one in metrics}
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory, objectives: dict[str, Objective]) -> Path:
+    """A lake with a cluster for each case, and metrics that catalogues define differently."""
+    root = tmp_path_factory.mktemp("own") / "lake"
+    batches = {name: make() for name, make in CASES.items()}
+    for batch in batches.values():
+        batch.scrape("topology", 0, 300)
+    of_clusters(batches).commit(root)
+    rows = [
+        (hash_, "acme.cache.lag", "acme", ["broker"], "gauge", unit, "idle", 0, 0, "How late.", "a")
+        for hash_, unit in (("old", "s"), ("new", "ms"))
+    ]
+    definitions = tables.METRIC_DEFINITIONS
+    write_deltalake(made(root, definitions), arrow.to_arrow(definitions, rows), mode="append")
     prepare(root)
-    engine = LocalEngine(lakes.at(str(root)))
-    wanted = objectives or objective_files.load()
-    rollup(engine, wanted, Wanted(tidy="never"))
-    period = Period.of((micros(0), micros(3600 * hours)))
-    return build.facts(engine, wanted, period, now=instant(micros(3600 * hours + 60)))
+    wanted = [*objective_files.load(), *objectives.values()]
+    rollup(LocalEngine(lakes.at(str(root))), wanted, Wanted(tidy="never"))
+    return root
+
+
+@pytest.fixture(scope="module")
+def facts_of(lake: Path) -> FactsOf:
+    """Give what a report says of a cluster; the same report for all tests of it."""
+    found: dict[str, dict[str, Any]] = {}
+
+    def facts(make: Callable[[], Batch], wanted: Collection[Objective] = ()) -> dict[str, Any]:
+        if (name := make.__name__) not in found:
+            found[name] = reported(lake, name, [*wanted] or objective_files.load())
+        return copy.deepcopy(found[name])
+
+    return facts
+
+
+def reported(root: Path, cluster: str, wanted: Sequence[Objective]) -> dict[str, Any]:
+    period, now = Period.of((micros(0), micros(3600))), instant(micros(3660))
+    return build.facts(LocalEngine(lakes.at(str(root))), wanted, period, cluster=cluster, now=now)
 
 
 def of(facts: dict[str, Any], name: str) -> dict[str, Any]:
@@ -73,6 +117,7 @@ def objective(folder: Path, metric: str, op: str, value: float) -> Objective:
     )
     source = shipped["spec"]["indicator"]["spec"]["thresholdMetric"]["metricSource"]
     source["spec"]["metric"] = metric
+    shipped["metadata"]["name"] = metric.replace(".", "-")
     shipped["spec"]["objectives"] = [{"op": op, "value": value, "target": 0.99}]
     folder.mkdir(exist_ok=True)
     (folder / "own.yaml").write_text(yaml.safe_dump(shipped), "utf-8")
@@ -80,24 +125,33 @@ def objective(folder: Path, metric: str, op: str, value: float) -> Objective:
     return found
 
 
-def test_each_metric_that_is_collected_by_default_is_shown(tmp_path: Path) -> None:
-    """In a section of the page that names it, or in the one that has all others."""
-    default = {
-        metric.name: metric
+def collected_by_default() -> set[str]:
+    return {
+        metric.name
         for read in (catalogue.load(), catalogue.load().preferring("metadata_log"))
         for family in read.families
         if family.enabled
         for metric in family.metrics
     }
+
+
+@case
+def defaults() -> Batch:
+    every = {**catalogue.load().metrics, **catalogue.load().preferring("metadata_log").metrics}
     batch = Batch()
     batch.scrape("min_isr", 0, 300)
-    for name, metric in default.items():
-        write = batch.counter if metric.kind == "counter" else batch.run
+    for name in collected_by_default():
+        write = batch.counter if every[name].kind == "counter" else batch.run
         write(name, 0, 300, 1.0, **SUBJECTS[known()[name].level])
-    shown = {one["metric"] for one in facts_of(tmp_path, batch)["own_metrics"]["metrics"]}
+    return batch
+
+
+def test_each_metric_that_is_collected_by_default_is_shown(facts_of: FactsOf) -> None:
+    """In a section of the page that names it, or in the one that has all others."""
+    shown = {one["metric"] for one in facts_of(defaults)["own_metrics"]["metrics"]}
     assert shown == {
         name
-        for name in default
+        for name in collected_by_default()
         if not monitoring.is_shown(name, report_record.shown())
         and not known()[name].traits.describes
     }
@@ -125,25 +179,37 @@ def test_each_pattern_of_what_a_section_shows_fits_a_metric() -> None:
         assert any(monitoring.fnmatchcase(name, pattern) for name in names), pattern
 
 
-def test_of_a_hundred_thousand_series_the_greatest_are_shown_and_the_others_counted(
-    tmp_path: Path,
-) -> None:
+@case
+def shards() -> Batch:
     batch = Batch()
     batch.scrape("acme", 0, 300)
     for number in range(100_000):
         batch.run("acme.cache.size", 0, 300, float(number), labels=[("shard", f"s{number}")])
-    metric = of(facts_of(tmp_path, batch), "acme.cache.size")
+    return batch
+
+
+def test_of_a_hundred_thousand_series_the_greatest_are_shown_and_the_others_counted(
+    facts_of: FactsOf,
+) -> None:
+    metric = of(facts_of(shards), "acme.cache.size")
     assert (metric["level"], metric["subjects"]) == ("series", 100_000)
     assert [row["max"] for row in metric["worst"]] == [99_999.0 - n for n in range(20)]
     assert metric["worst"][0]["labels"] == "shard=s99999"
 
 
-def test_hostile_labels_keep_their_place_in_the_page(tmp_path: Path) -> None:
+EVIL = {"a": "x,b=y", "<b>": "</td><script>\u202e\x1b[31m"}
+
+
+@case
+def hostile_labels() -> Batch:
     batch = Batch()
-    evil = {"a": "x,b=y", "<b>": "</td><script>\u202e\x1b[31m"}
-    batch.run("acme.cache.size", 0, 300, 3.0, labels=[*evil.items()])
+    batch.run("acme.cache.size", 0, 300, 3.0, labels=[*EVIL.items()])
     batch.run("acme.cache.size", 0, 300, 2.0, labels=[("a", "x"), ("b", "y")])
-    facts = facts_of(tmp_path, batch)
+    return batch
+
+
+def test_hostile_labels_keep_their_place_in_the_page(facts_of: FactsOf) -> None:
+    facts = facts_of(hostile_labels)
     rows = of(facts, "acme.cache.size")["worst"]
     assert [row["max"] for row in rows] == [3.0, 2.0]
     assert {row["labels"] for row in rows} == {
@@ -155,11 +221,16 @@ def test_hostile_labels_keep_their_place_in_the_page(tmp_path: Path) -> None:
     assert not any(mark in page.raw for mark in "\u202e\x1b")
 
 
-def test_a_metric_that_becomes_a_counter_has_no_mean_and_no_rate(tmp_path: Path) -> None:
+@case
+def becomes_a_counter() -> Batch:
     batch = Batch()
     batch.run("acme.cache.loads", 0, 300, 7.0)
     batch.counter("acme.cache.loads", 300, 600, 5.0)
-    facts = facts_of(tmp_path, batch)
+    return batch
+
+
+def test_a_metric_that_becomes_a_counter_has_no_mean_and_no_rate(facts_of: FactsOf) -> None:
+    facts = facts_of(becomes_a_counter)
     metric = of(facts, "acme.cache.loads")
     assert metric["kind"] == "gauge and counter"
     (row,) = metric["worst"]
@@ -169,21 +240,20 @@ def test_a_metric_that_becomes_a_counter_has_no_mean_and_no_rate(tmp_path: Path)
     assert [one.text for one in cells][-2:] == ["7", "5"]
 
 
-def test_what_catalogues_say_differently_is_said_and_what_nobody_defines_is_shown(
-    tmp_path: Path,
-) -> None:
+@case
+def defined_differently() -> Batch:
     batch = Batch()
     for start in range(0, 3600, 300):
         batch.scrape("acme", start, start + 300, "ok" if start < 1800 else "refused")
     for name in ("lag", "size"):
         batch.run(f"acme.cache.{name}", 0, 300, 1.0)
-    rows = [
-        (hash_, "acme.cache.lag", "acme", ["broker"], "gauge", unit, "idle", 0, 0, "How late.", "a")
-        for hash_, unit in (("old", "s"), ("new", "ms"))
-    ]
-    definitions = tables.METRIC_DEFINITIONS
-    write_deltalake(made(tmp_path, definitions), arrow.to_arrow(definitions, rows), mode="append")
-    facts = facts_of(tmp_path, batch)
+    return batch
+
+
+def test_what_catalogues_say_differently_is_said_and_what_nobody_defines_is_shown(
+    facts_of: FactsOf,
+) -> None:
+    facts = facts_of(defined_differently)
     lag, size = of(facts, "acme.cache.lag"), of(facts, "acme.cache.size")
     assert (lag["unit"], lag["description"], lag["families"]) == ("ms or s", "How late.", ["acme"])
     assert (size["unit"], size["families"], size["percent"]) == ("", [], None)
@@ -191,44 +261,64 @@ def test_what_catalogues_say_differently_is_said_and_what_nobody_defines_is_show
     assert lag["worst"][0]["unknown_us"] == pytest.approx(1800e6, rel=0.04)
 
 
-def test_an_objective_whose_metric_vanished_is_one_clear_line(tmp_path: Path) -> None:
+@case
+def of_objectives() -> Batch:
     batch = Batch()
     batch.scrape("min_isr", 0, 300)
     batch.run("acme.cache.size", 0, 300, 1.0)
-    gone = objective(tmp_path / "slo", "acme.cache.idle", "gte", 0.3)
-    facts = facts_of(tmp_path, batch, [gone])
+    for number, value in enumerate((0.9, 0.1, 0.5)):
+        batch.scrape("acme", 0, 300, source=f"broker-{number}")
+        batch.run("acme.threads.idle", 0, 300, value, source=f"broker-{number}")
+    return batch
+
+
+def test_an_objective_whose_metric_vanished_is_one_clear_line(
+    facts_of: FactsOf, objectives: dict[str, Objective]
+) -> None:
+    facts = facts_of(of_objectives, objectives.values())
     assert facts["own_metrics"]["absent"] == ["acme.cache.idle"]
-    assert facts["verdicts"][0]["verdict"] == "no_data"
+    verdicts = {one["objective"]: one["verdict"] for one in facts["verdicts"]}
+    assert verdicts["acme-cache-idle"] == "no_data"
     said = "not collected: acme.cache.idle"
     assert said in read(render(facts)).one("section", id="details").text
 
 
-def test_where_low_is_bad_the_least_comes_first(tmp_path: Path) -> None:
-    batch = Batch()
-    for number, value in enumerate((0.9, 0.1, 0.5)):
-        batch.scrape("acme", 0, 300, source=f"broker-{number}")
-        batch.run("acme.threads.idle", 0, 300, value, source=f"broker-{number}")
-    wanted = objective(tmp_path / "slo", "acme.threads.idle", "gte", 0.3)
-    rows = of(facts_of(tmp_path, batch, [wanted]), "acme.threads.idle")["worst"]
+def test_where_low_is_bad_the_least_comes_first(
+    facts_of: FactsOf, objectives: dict[str, Objective]
+) -> None:
+    rows = of(facts_of(of_objectives, objectives.values()), "acme.threads.idle")["worst"]
     assert [row["source"] for row in rows] == ["broker-1", "broker-2", "broker-0"]
 
 
-def test_the_upper_bound_has_what_was_first_seen_just_after_the_period(tmp_path: Path) -> None:
+@case
+def of_topics() -> Batch:
     batch = Batch()
-    batch.run("acme.topic.stale", 3300, 3600, 0.0, topic="t")
+    batch.run("acme.topic.late", 3300, 3600, 0.0, topic="t")
     for topic in ("t", "new"):
-        batch.run("acme.topic.stale", 3610, 3900, 1.0, topic=topic, lead=40)
-    (row,) = of(facts_of(tmp_path, batch), "acme.topic.stale")["worst"]
+        batch.run("acme.topic.late", 3610, 3900, 1.0, topic=topic, lead=40)
+    for topic in ("mine", "theirs"):
+        batch.run("acme.topic.stale", 0, 300, 1.0, topic=topic)
+    batch.run("acme.threads.idle", 0, 300, 1.0)
+    return batch
+
+
+def test_the_upper_bound_has_what_was_first_seen_just_after_the_period(facts_of: FactsOf) -> None:
+    (row,) = of(facts_of(of_topics), "acme.topic.late")["worst"]
     assert (row["topic"], row["above_us"], row["above_high_us"]) == ("t", 0, 30_000_000)
 
 
-def test_a_metric_is_of_the_finest_subject_and_drawn_where_it_was_read(tmp_path: Path) -> None:
+@case
+def of_all_subjects() -> Batch:
     batch = Batch()
     batch.scrape("acme", 0, 300)
     batch.counter("acme.topic.loads", 0, 300, 6.0, topic="t")
     batch.run("acme.client.busy", 300, 600, 2.0, client_id="c")
     batch.run("acme.group.members", 0, 300, 3.0, group="g")
-    facts = facts_of(tmp_path, batch)
+    return batch
+
+
+def test_a_metric_is_of_the_finest_subject_and_drawn_where_it_was_read(facts_of: FactsOf) -> None:
+    facts = facts_of(of_all_subjects)
     names = ("acme.topic.loads", "acme.client.busy", "acme.group.members")
     assert [of(facts, name)["level"] for name in names] == ["topic", "client", "group"]
     lines = {one["name"]: one for one in facts["timelines"]}
@@ -240,29 +330,22 @@ def test_a_metric_is_of_the_finest_subject_and_drawn_where_it_was_read(tmp_path:
     )
 
 
-def test_a_team_sees_the_figures_of_its_own_topics(tmp_path: Path) -> None:
-    batch = Batch()
-    for topic in ("mine", "theirs"):
-        batch.run("acme.topic.stale", 0, 300, 1.0, topic=topic)
-    batch.run("acme.threads.idle", 0, 300, 1.0)
+def test_a_team_sees_the_figures_of_its_own_topics(facts_of: FactsOf, tmp_path: Path) -> None:
     owned = "owners: [{team: a, topics: [mine]}, {team: b, topics: ['*']}]"
     (tmp_path / "owners.yaml").write_text(owned)
-    facts = add_owners(facts_of(tmp_path, batch), owners.load(tmp_path / "owners.yaml"))
+    facts = add_owners(facts_of(of_topics), owners.load(tmp_path / "owners.yaml"))
     (metric,) = of_team(facts, "a")["own_metrics"]["metrics"]
     assert [row["topic"] for row in metric["worst"]] == ["mine"]
     assert metric["subjects"] is None
 
 
-def test_gold_of_an_older_jmxlake_wants_a_rollup_first(tmp_path: Path) -> None:
-    batch = Batch()
-    batch.run("acme.cache.size", 0, 300, 3.0, labels=[("a", "x")])
-    facts = facts_of(tmp_path, batch)
-    assert of(facts, "acme.cache.size")["level"] == "series"
+def test_gold_of_an_older_jmxlake_wants_a_rollup_first(lake: Path, tmp_path: Path) -> None:
+    older = tmp_path / "lake"
+    shutil.copytree(lake, older)
     for table in (tables.LABELLED, tables.WINDOWS["labelled"]):
-        shutil.rmtree(tmp_path / table.path)
-    period = Period.of((micros(0), micros(3600)))
+        shutil.rmtree(older / table.path)
     with pytest.raises(TableNotFoundError, match=r"gold/labelled.*Run jmxlake rollup first"):
-        build.facts(LocalEngine(lakes.at(str(tmp_path))), objective_files.load(), period)
+        reported(older, hostile_labels.__name__, objective_files.load())
 
 
 def test_the_page_about_own_metrics_has_files_that_load(tmp_path: Path) -> None:

@@ -111,7 +111,7 @@ def played(plan: list[Attempt]) -> list[Scrape]:
 
 
 @given(attempts)
-@settings(max_examples=300)
+@settings(max_examples=150)
 def test_runs_and_members_restore_every_sample(plan: list[Attempt]) -> None:
     scrapes = played(plan)
     runs = unfold(encode(scrapes, scrapes[-1].answered_us + 1).runs)
@@ -130,7 +130,7 @@ def test_runs_and_members_restore_every_sample(plan: list[Attempt]) -> None:
 
 
 @given(attempts)
-@settings(max_examples=300)
+@settings(max_examples=150)
 def test_sealing_checks_without_unknown_time_keep_interval(
     plan: list[Attempt],
 ) -> None:
@@ -152,7 +152,7 @@ def test_killed_agent_leaves_no_unknown_time() -> None:
 
 
 @given(attempts)
-@settings(max_examples=300)
+@settings(max_examples=150)
 def test_runs_cover_exactly_scraped_time(plan: list[Attempt]) -> None:
     scrapes = played(plan)
     end = scrapes[-1].answered_us + 1
@@ -182,7 +182,7 @@ def test_runs_cover_exactly_scraped_time(plan: list[Attempt]) -> None:
 
 
 @given(attempts)
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_scrape_log_covers_same_time_as_runs(plan: list[Attempt]) -> None:
     scrapes = played(
         [a if a.values is None else a._replace(values={P[0]: 0.0}) for a in plan],
@@ -194,7 +194,7 @@ def test_scrape_log_covers_same_time_as_runs(plan: list[Attempt]) -> None:
 
 
 @given(attempts, st.integers(0, 40))
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_replayed_journal_gives_same_runs(plan: list[Attempt], killed_after: int) -> None:
     scrapes = played(plan)
     whole, state = Encoder(WINDOW), msgspec.msgpack.encode(Encoder(WINDOW))
@@ -217,7 +217,7 @@ def test_replayed_journal_gives_same_runs(plan: list[Attempt], killed_after: int
     st.integers(0, INTERVAL - 1),
     st.lists(st.integers(1, 3 * S), min_size=60, max_size=60),
 )
-@settings(max_examples=300)
+@settings(max_examples=150)
 def test_true_duration_is_within_bounds(
     durations: list[int], phase: int, latencies: list[int]
 ) -> None:
@@ -459,7 +459,7 @@ in_time = st.lists(  # no attempt takes so long that its time is up
 )
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=150)
 @given(
     in_time,
     st.sampled_from(["gauge", "counter"]),
@@ -595,7 +595,7 @@ hangs = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=150)
 @given(hangs, st.sampled_from([0, 60 * S]), st.sampled_from([0, 30 * S]))
 def test_late_response_contradicts_no_closed_window(
     plan: list[Attempt], memory: int, refresh: int
@@ -715,7 +715,7 @@ def test_scrape_out_of_order_is_not_accepted() -> None:
 
 
 @given(st.lists(st.integers(0, 6), min_size=10, max_size=60), st.integers(0, 9))
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_bean_memory_keeps_lower_bound_true(states: list[int], phase: int) -> None:
     """The MBean shows throttling for 60 s after its end. Windows have the same length.
 

@@ -58,7 +58,6 @@ TEXTS = {
     "tag": "a: !!python/name:os.system hunter2",
     "special": "a: hunter2\x07",
     "flow": "a: [hunter2",
-    "nodes": "- a\n" * 60_000,
 }
 
 

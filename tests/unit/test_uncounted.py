@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import random
+from collections import defaultdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
@@ -27,7 +28,10 @@ from tests import rollups
 from tests.lake_builder import BASE, CLUSTER, made, micros
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
+
+    from lakehouse.tables import Table
 
 PRODUCE = "kafka.broker.produce.answers"
 WINDOW, PERIOD, LAST = 300, (300, 1200), 1500
@@ -87,8 +91,8 @@ def scrape(broker: Broker, errors: list[float], at: int) -> Scrape:
     return Scrape("requests", asked, asked, asked + 1000, interval, "ok", identity, answer)
 
 
-def write(lake: Path, source: str, broker: Broker) -> None:
-    """Read the broker with the agents' real encoder, and deliver."""
+def scraped(source: str, broker: Broker) -> Iterator[tuple[Table, list[tuple[Any, ...]]]]:
+    """Read the broker with the agents' real encoder."""
     errors, until = errors_of(broker), (*broker.agents, broker.until)
     for number, (start, end) in enumerate(zip((broker.since, *broker.agents), until, strict=True)):
         encoder = Encoder(WINDOW * S)
@@ -97,16 +101,24 @@ def write(lake: Path, source: str, broker: Broker) -> None:
         sealed = encoder.flush(micros(end))
         (batch,) = batches_of([(sealed, Origin(CLUSTER, source, "test"))])
         for table in tables.BRONZE:
-            rows = [(*row, f"agent-{number}", 1) for row in batch.rows[table.name]]
-            delta = made(lake, table)
-            if rows:
-                write_deltalake(delta, arrow.to_arrow(table, rows), mode="append")
+            yield table, [(*row, f"agent-{number}", 1) for row in batch.rows[table.name]]
+
+
+def write(lake: Path, brokers: dict[str, Broker]) -> None:
+    """Deliver what the agents read, one commit per table."""
+    rows: defaultdict[Table, list[tuple[Any, ...]]] = defaultdict(list)
+    for source, broker in brokers.items():
+        for table, more in scraped(source, broker):
+            rows[table] += more
+    for table, every in rows.items():
+        delta = made(lake, table)
+        if every:
+            write_deltalake(delta, arrow.to_arrow(table, every), mode="append")
 
 
 def facts_of(lake: Path, brokers: dict[str, Broker]) -> Any:
     rollups.prepare(lake)
-    for source, broker in brokers.items():
-        write(lake, source, broker)
+    write(lake, brokers)
     engine = LocalEngine(lakes.at(str(lake)))
     rollup(engine, objective_files.load(), Wanted(tidy="never"))
     start, end = (BASE + dt.timedelta(seconds=at) for at in PERIOD)
@@ -134,10 +146,25 @@ KEPT = {
 }
 
 
+def drawn(seed: int) -> Broker:
+    """A broker whose faults are drawn at random."""
+    by = random.Random(seed)
+
+    def spans(most: int) -> tuple[tuple[float, float], ...]:
+        starts = sorted(by.uniform(20, LAST - 20) for _ in range(by.randint(0, most)))
+        return tuple((at, at + by.choice([1, 4, 12, 40, 400])) for at in starts)
+
+    agents = tuple(float(by.randint(2, 148) * 10) for _ in range(by.choice([0, 0, 0, 1])))
+    return Broker(spans(2), spans(3), agents, every=by.uniform(1, 40))
+
+
+DRAWN = {f"broker-{1000 + seed}": drawn(seed) for seed in range(60)}
+
+
 @pytest.fixture(scope="module")
 def facts(tmp_path_factory: pytest.TempPathFactory) -> Any:
     brokers = {f"broker-{n}": one for n, one in enumerate([*LOST.values(), *KEPT.values()])}
-    return facts_of(tmp_path_factory.mktemp("lake"), brokers)
+    return facts_of(tmp_path_factory.mktemp("lake"), {**brokers, **DRAWN})
 
 
 def produced(facts: Any, name: str) -> Any:
@@ -174,24 +201,11 @@ def test_sums_over_brokers_are_open_as_one_of_them_is(facts: Any) -> None:
     assert (row["errors_high"], row["good_low"], error["answers_high"]) == (None, None, None)
 
 
-def drawn(seed: int) -> Broker:
-    """A broker whose faults are drawn at random."""
-    by = random.Random(seed)
-
-    def spans(most: int) -> tuple[tuple[float, float], ...]:
-        starts = sorted(by.uniform(20, LAST - 20) for _ in range(by.randint(0, most)))
-        return tuple((at, at + by.choice([1, 4, 12, 40, 400])) for at in starts)
-
-    agents = tuple(float(by.randint(2, 148) * 10) for _ in range(by.choice([0, 0, 0, 1])))
-    return Broker(spans(2), spans(3), agents, every=by.uniform(1, 40))
-
-
-def test_bounds_of_counters_contain_the_truth(tmp_path: Path) -> None:
-    brokers = {f"broker-{seed}": drawn(seed) for seed in range(60)}
-    rows = facts_of(tmp_path, brokers)["service"]["brokers"]
+def test_bounds_of_counters_contain_the_truth(facts: Any) -> None:
+    rows = facts["service"]["brokers"]
     figures = {row["source"]: row for row in rows if row["request"] == "produce"}
     bounded = 0
-    for source, broker in brokers.items():
+    for source, broker in DRAWN.items():
         row, errors = figures[source], true_errors(broker)
         assert row["errors_low"] <= errors, (source, broker)
         if row["errors_high"] is not None:

@@ -97,12 +97,24 @@ def current(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return lake
 
 
-@pytest.fixture
-def before(current: Path, tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def current_rows(current: Path) -> dict[str, list[str]]:
+    return rows_of(current, COMPARED)
+
+
+@pytest.fixture(scope="module")
+def older_names(current: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same with older names."""
-    lake = tmp_path / "before"
+    lake = tmp_path_factory.mktemp("older") / "lake"
     shutil.copytree(current, lake)
     make_older(lake)
+    return lake
+
+
+@pytest.fixture
+def before(older_names: Path, tmp_path: Path) -> Path:
+    lake = tmp_path / "before"
+    shutil.copytree(older_names, lake)
     return lake
 
 
@@ -110,9 +122,9 @@ def names_below(lake: Path) -> set[str]:
     return {one.name for one in (lake / "gold").iterdir()}
 
 
-def assert_taken_over(lake: Path, current: Path) -> None:
+def assert_taken_over(lake: Path, current: Path, current_rows: dict[str, list[str]]) -> None:
     assert names_below(lake) == {table.name for table in EVERY}
-    assert rows_of(lake, COMPARED) == rows_of(current, COMPARED)
+    assert rows_of(lake, COMPARED) == current_rows
     for table in EVERY:
         made, wanted = (DeltaTable(f"{one}/{table.path}") for one in (lake, current))
         assert made.schema() == wanted.schema()
@@ -120,12 +132,14 @@ def assert_taken_over(lake: Path, current: Path) -> None:
         assert made.metadata().description == table.comment
 
 
-def test_older_names_become_these_and_every_row_stays(before: Path, current: Path) -> None:
+def test_older_names_become_these_and_every_row_stays(
+    before: Path, current: Path, current_rows: dict[str, list[str]]
+) -> None:
     told: list[str] = []
     assert upgrade(engine_of(before), told.append) == len(told) == len(EVERY) - 2
     assert {table.name for table in EVERY} - set(told) == {"lease", "metrics"}  # nothing is renamed
     assert told[-1] == "progress"
-    assert_taken_over(before, current)
+    assert_taken_over(before, current, current_rows)
     names = [one for one in tables.PROGRESS.column_names if one != "tables"]
     ours, theirs = (
         engine_of(one).collect(engine_of(one).rows(tables.PROGRESS)).to_pylist()[0]
@@ -134,7 +148,7 @@ def test_older_names_become_these_and_every_row_stays(before: Path, current: Pat
     assert [ours[one] for one in names] == [theirs[one] for one in names]
     assert upgrade(engine_of(before)) == 0
     assert rolled(engine_of(before)).hours == 0
-    assert rows_of(before, COMPARED) == rows_of(current, COMPARED)
+    assert rows_of(before, COMPARED) == current_rows
 
 
 def test_nothing_reads_or_writes_gold_with_older_names(before: Path) -> None:
@@ -147,8 +161,10 @@ def test_nothing_reads_or_writes_gold_with_older_names(before: Path) -> None:
     assert "sources" not in names_below(before)
 
 
-@pytest.mark.parametrize("most", [1, 3, 4, 17, 27])
-def test_killed_takeover_goes_on(before: Path, current: Path, most: int) -> None:
+@pytest.mark.parametrize("most", [1, 4, 27])
+def test_killed_takeover_goes_on(
+    before: Path, current: Path, current_rows: dict[str, list[str]], most: int
+) -> None:
     left = iter(range(most))
 
     def step(_: str) -> None:
@@ -160,11 +176,14 @@ def test_killed_takeover_goes_on(before: Path, current: Path, most: int) -> None
     with pytest.raises(OlderGoldError):
         rolled(engine_of(before))
     upgrade(engine_of(before))
-    assert_taken_over(before, current)
+    assert_taken_over(before, current, current_rows)
 
 
 def test_killed_before_an_older_table_is_dropped(
-    before: Path, current: Path, monkeypatch: pytest.MonkeyPatch
+    before: Path,
+    current: Path,
+    current_rows: dict[str, list[str]],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def drop(self: LocalEngine, table: Table) -> None:  # noqa: ARG001 - of the protocol
         raise KeyboardInterrupt
@@ -175,7 +194,7 @@ def test_killed_before_an_older_table_is_dropped(
             upgrade(engine_of(before))
     assert {"sources", "brokers"} <= names_below(before)
     upgrade(engine_of(before))
-    assert_taken_over(before, current)
+    assert_taken_over(before, current, current_rows)
 
 
 def test_takeover_needs_the_lease(before: Path) -> None:
@@ -321,7 +340,7 @@ def test_hours_of_sli_are_sums_and_only_what_was_not_good_stays_finest(lake: Pat
     assert {topic: kept.count(topic) for topic in kept} == {"late": 11, "may": 12, "null": 1}
 
 
-@pytest.mark.parametrize("most", range(0, 18, 3))
+@pytest.mark.parametrize("most", range(0, 18, 5))
 def test_a_kill_between_commits_loses_and_doubles_nothing(
     lake: Path, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import functools
 import re
 from typing import TYPE_CHECKING, Any, Final
 
@@ -34,18 +35,28 @@ _TYPES: Final = {"string": "VARCHAR", "timestamp": "TIMESTAMPTZ", "array<string>
 Row = dict[str, Any]
 
 
+@functools.cache
+def _empty(zone: str) -> duckdb.DuckDBPyConnection:
+    """Return the views of a zone over empty tables, which take longer to make than to fill."""
+    connection = duckdb.connect()
+    connection.execute("SET TimeZone = 'America/New_York'; CREATE SCHEMA gold")
+    for table in tables.GOLD:
+        columns = ", ".join(f'"{one.name}" {_type(one.type)}' for one in table.columns)
+        connection.execute(f'CREATE TABLE gold."{table.name}" ({columns})')
+    dialect = render.DIALECTS["duckdb"]
+    for one in render.statements(dialect, "kafka", lambda t: f'gold."{t.name}"', zone):
+        connection.execute(one)
+    return connection.begin()
+
+
 class Views:
-    """The views over tables of DuckDB that have the columns of gold."""
+    """The views over tables of DuckDB that have the columns of gold.
+
+    Instances of a zone share a connection. Each instance starts with empty tables.
+    """
 
     def __init__(self, zone: str = "UTC") -> None:
-        self._connection = duckdb.connect()
-        self._connection.execute("SET TimeZone = 'America/New_York'; CREATE SCHEMA gold")
-        for table in tables.GOLD:
-            columns = ", ".join(f'"{one.name}" {_type(one.type)}' for one in table.columns)
-            self._connection.execute(f'CREATE TABLE gold."{table.name}" ({columns})')
-        dialect = render.DIALECTS["duckdb"]
-        for one in render.statements(dialect, "kafka", lambda t: f'gold."{t.name}"', zone):
-            self._connection.execute(one)
+        self._connection = _empty(zone).rollback().begin()
 
     def put(self, table: tables.Table, *rows: Row) -> None:
         for given in rows:

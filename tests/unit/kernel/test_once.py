@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from lakehouse.kernel import run_in_duckdb
-from tests.kernel_inputs import by_subject, of_clusters, one_call, placed, shuffled, together
-from tests.kernel_tables import bronze, by_key, differing, in_order, of_cluster, rolled_up
+from tests.kernel_inputs import of_clusters, placed, together
+from tests.kernel_tables import bronze, of_cluster, rolled_up
 from tests.lake_builder import Batch
 from tests.oracle import doubled, gold, once
 from tests.oracle.objectives import OBJECTIVES
@@ -18,6 +17,7 @@ from tests.oracle.objectives import OBJECTIVES
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from lakehouse.kernel import run_in_duckdb
     from tests.oracle.plain import Rows
 
 SECOND = 1_000_000
@@ -89,64 +89,106 @@ DOUBLES: dict[str, tuple[Callable[[Batch], Batch], str]] = {
 }
 
 
-@pytest.fixture(scope="module")
-def of_doubles(program: run_in_duckdb.Program) -> dict[str, Rows]:
-    """Return gold of all doubles, each in a cluster of its name, and of the single rows."""
-    alone = told()
-    every = {name: together((alone, again(alone))) for name, (again, _) in DOUBLES.items()}
-    return rolled_up(program, of_clusters({**every, "alone": alone}))
-
-
-@pytest.mark.edge(3)
-@pytest.mark.parametrize("double", DOUBLES)
-def test_double_leaves_every_figure(of_doubles: dict[str, Rows], double: str):
-    alone, found = told(), of_cluster(of_doubles, double)
-    assert figures(found) == figures(of_cluster(of_doubles, "alone"))
-    assert figures(found)["sources"], "no figure proves nothing"
-    assert reasons(found) == {DOUBLES[double][1]: len(alone.runs) + len(alone.scrapes)}
-
-
-@pytest.mark.edge(3)
-@pytest.mark.parametrize("other", ["agent-a", "agent-z"])
-def test_day_missing_and_twice_is_no_coverage(program: run_in_duckdb.Program, other: str):
-    """The first hour is there twice and the second was read by nobody."""
-    alone = told(last=3600)
-    found = rolled_up(program, together((alone, by(other, alone), told(first=7200, last=8100))))
-    lasts = {key[1:]: row["outcome_us"] for key, row in found["coverage"].items()}
-    assert sorted(set(lasts.values())) == [900 * SECOND, 3600 * SECOND]
-
-
 SINGLES: dict[str, Batch] = {
     "the agent's id changes at a restart": together((told("b", 0, 460), told("a", 470, 900))),
     "it follows without a hole": together((told("b", 0, 460), told("a", 460, 900))),
-    "one broker in two clusters": together((told("a"), told("b", cluster="other"))),
     "another broker": together((told("a"), told("b", source="broker-2"))),
     "a cluster as a whole": together((told("a"), told("b", source="cluster-x"))),
 }
+TWO_CLUSTERS = together((told("a", cluster="one"), told("b", cluster="other")))
+DAYS = {
+    f"a day missing and twice by {other}": together(
+        (told(last=3600), by(other, told(last=3600)), told(first=7200, last=8100))
+    )
+    for other in ("agent-a", "agent-z")
+}
+OUTCOMES = ("timeout", "down", "refused", "dropped")
 
 
-@pytest.mark.edge(3)
-@pytest.mark.parametrize("single", SINGLES)
-def test_no_double_sets_nothing_aside(program: run_in_duckdb.Program, single: str):
-    assert reasons(rolled_up(program, SINGLES[single])) == {}
-
-
-@pytest.mark.edge(3)
-def test_agent_of_other_families_is_no_double(program: run_in_duckdb.Program):
+def of_other_families() -> Batch:
     one, other = Batch(agent="a"), Batch(agent="b")
     one.scrape("min_isr", 0, 300)
     one.counter(SHRINKS, 0, 300, 5.0)
     other.scrape("tiered", 0, 300)
     other.run(COPY_LAG, 0, 300, 6.0, topic="t")
-    found = rolled_up(program, together((one, other)))
+    return together((one, other))
+
+
+def beside_success(outcome: str) -> Batch:
+    good, bad = Batch(agent="z"), Batch(agent="a")
+    good.scrape("min_isr", 100, 300)
+    bad.scrape("min_isr", 0, 250, outcome, error="no")
+    return together((good, bad))
+
+
+def second_agents() -> dict[str, Batch]:
+    """Return rows of an agent, alone and with copies of them by a second agent."""
+    one = by("a", told(last=600))
+    other = by("z", one)
+    every = {
+        f"from {first}": together((one, replace(other, runs=other.runs[first::2])))
+        for first in range(3)
+    }
+    return {**every, "one agent": one}
+
+
+@pytest.fixture(scope="module")
+def of_cases(program: run_in_duckdb.Program) -> dict[str, Rows]:
+    """Return gold of all cases, each in a cluster of its name."""
+    alone = told()
+    first = together((told("a", 0, 100), told("a", 200, 300)))
+    history = told("import-prometheus", 0, 600)
+    cases = {
+        "alone": alone,
+        **{name: together((alone, again(alone))) for name, (again, _) in DOUBLES.items()},
+        **SINGLES,
+        **DAYS,
+        "other families": of_other_families(),
+        "a hole": together((first, told("b", 0, 300))),
+        "cut in part": together((told("b", 0, 205), told("a", 200, 300))),
+        "history": together((told("agent", 120, 600), history)),
+        **{outcome: beside_success(outcome) for outcome in OUTCOMES},
+        **second_agents(),
+    }
+    return rolled_up(program, together((of_clusters(cases), TWO_CLUSTERS)))
+
+
+@pytest.mark.edge(3)
+@pytest.mark.parametrize("double", DOUBLES)
+def test_double_leaves_every_figure(of_cases: dict[str, Rows], double: str):
+    alone, found = told(), of_cluster(of_cases, double)
+    assert figures(found) == figures(of_cluster(of_cases, "alone"))
+    assert figures(found)["sources"], "no figure proves nothing"
+    assert reasons(found) == {DOUBLES[double][1]: len(alone.runs) + len(alone.scrapes)}
+
+
+@pytest.mark.edge(3)
+@pytest.mark.parametrize("case", DAYS)
+def test_day_missing_and_twice_is_no_coverage(of_cases: dict[str, Rows], case: str):
+    """The first hour is there twice and the second was read by nobody."""
+    found = of_cluster(of_cases, case)
+    lasts = {key[1:]: row["outcome_us"] for key, row in found["coverage"].items()}
+    assert sorted(set(lasts.values())) == [900 * SECOND, 3600 * SECOND]
+
+
+@pytest.mark.edge(3)
+@pytest.mark.parametrize("cluster", [*SINGLES, "one", "other"])
+def test_no_double_sets_nothing_aside(of_cases: dict[str, Rows], cluster: str):
+    found = of_cluster(of_cases, cluster)
+    assert found["coverage"]
+    assert reasons(found) == {}
+
+
+@pytest.mark.edge(3)
+def test_agent_of_other_families_is_no_double(of_cases: dict[str, Rows]):
+    found = of_cluster(of_cases, "other families")
     assert reasons(found) == {}
     assert {key[3] for key in found["coverage"]} == {"min_isr", "tiered"}
 
 
 @pytest.mark.edge(3)
-def test_hole_of_the_first_agent_is_filled(program: run_in_duckdb.Program):
-    first = together((told("a", 0, 100), told("a", 200, 300)))
-    found = rolled_up(program, together((first, told("b", 0, 300))))
+def test_hole_of_the_first_agent_is_filled(of_cases: dict[str, Rows]):
+    found = of_cluster(of_cases, "a hole")
     (gauge,) = (row for key, row in found["sources_windows"].items() if key[2] == LED)
     assert gauge["series_seen_us"] == WINDOW
     assert gauge["value_seconds"] == 900.0
@@ -154,9 +196,9 @@ def test_hole_of_the_first_agent_is_filled(program: run_in_duckdb.Program):
 
 
 @pytest.mark.edge(3)
-def test_counter_cut_in_part_is_unknown(program: run_in_duckdb.Program):
+def test_counter_cut_in_part_is_unknown(of_cases: dict[str, Rows]):
     """A handover with five seconds of overlap: the increase before it is not known."""
-    found = rolled_up(program, together((told("b", 0, 205), told("a", 200, 300))))
+    found = of_cluster(of_cases, "cut in part")
     (counter,) = (row for key, row in found["sources_windows"].items() if key[2] == SHRINKS)
     assert (counter["increase"], counter["series_seen_us"]) == (5.0, 100 * SECOND)
     (lost,) = found["lost_offsets_windows"].values()
@@ -165,10 +207,9 @@ def test_counter_cut_in_part_is_unknown(program: run_in_duckdb.Program):
 
 
 @pytest.mark.edge(3)
-def test_history_beside_an_agent_counts_once(program: run_in_duckdb.Program):
+def test_history_beside_an_agent_counts_once(of_cases: dict[str, Rows]):
     """An import from Prometheus, a scrape a minute, of time that an agent read as well."""
-    history = told("import-prometheus", 0, 600)
-    found = rolled_up(program, together((told("agent", 120, 600), history)))
+    found = of_cluster(of_cases, "history")
     for row in found["coverage_windows"].values():
         assert row["outcome_us"] == WINDOW
     lags = [row for key, row in found["groups_windows"].items() if key[2] == GROUP_LAG]
@@ -176,20 +217,13 @@ def test_history_beside_an_agent_counts_once(program: run_in_duckdb.Program):
 
 
 @pytest.mark.edge(3)
-def test_success_wins_over_a_failure(program: run_in_duckdb.Program):
-    every = {}
-    for outcome in ("timeout", "down", "refused", "dropped"):
-        good, bad = Batch(agent="z"), Batch(agent="a")
-        good.scrape("min_isr", 100, 300)
-        bad.scrape("min_isr", 0, 250, outcome, error="no")
-        every[outcome] = together((good, bad))
-    of_all = rolled_up(program, of_clusters(every))
-    for outcome in every:
-        found = of_cluster(of_all, outcome)
-        lasts = {key[4]: row["outcome_us"] for key, row in found["coverage"].items()}
-        assert lasts == {"ok": 200 * SECOND, outcome: 100 * SECOND}
-        (sli,) = (row for key, row in found["sli_windows"].items() if key[2] == "coverage")
-        assert (sli["good_us"], sli["bad_us"]) == (200 * SECOND, 100 * SECOND)
+@pytest.mark.parametrize("outcome", OUTCOMES)
+def test_success_wins_over_a_failure(of_cases: dict[str, Rows], outcome: str):
+    found = of_cluster(of_cases, outcome)
+    lasts = {key[4]: row["outcome_us"] for key, row in found["coverage"].items()}
+    assert lasts == {"ok": 200 * SECOND, outcome: 100 * SECOND}
+    (sli,) = (row for key, row in found["sli_windows"].items() if key[2] == "coverage")
+    assert (sli["good_us"], sli["bad_us"]) == (200 * SECOND, 100 * SECOND)
 
 
 @pytest.fixture(scope="module")
@@ -224,24 +258,8 @@ def test_doubles_hold_every_reason(found: dict[str, Rows]):
 
 
 @pytest.mark.slow
-def test_order_and_parts_of_doubles_do_not_matter(program: run_in_duckdb.Program, batch: Batch):
-    right = one_call(batch).roll_up(program)
-    again = one_call(shuffled(batch, 3)).roll_up(program, 12)
-    assert differing(again, right) == []
-    parts = one_call(shuffled(batch, 3), by_subject(2), program.describing).merged(program)
-    parts["subjects"] = run_in_duckdb.merge_subjects(
-        program, right["subjects"].slice(0, 0), parts["subjects"]
-    )
-    ordered, once = (
-        {name: in_order([rows], name) for name, rows in tables.items()} for tables in (parts, right)
-    )
-    assert differing(ordered, once) == []
-
-
-def test_no_time_of_a_series_exceeds_its_window(program: run_in_duckdb.Program):
+def test_no_time_of_a_series_exceeds_its_window(found: dict[str, Rows]):
     """No guard is needed in the kernel: of a series no instant is left to two runs."""
-    batch = placed(together(map(doubled.fleet, range(20))))
-    found = rolled_up(program, batch)
     outcomes: dict[Any, int] = {}
     for key, row in found["coverage_windows"].items():
         place = (*key[:4], "skipped" in key)  # a skipped tick is no attempt
@@ -256,21 +274,14 @@ def test_no_time_of_a_series_exceeds_its_window(program: run_in_duckdb.Program):
 
 
 @pytest.mark.edge(3)
-def test_second_agent_adds_nothing_to_a_fleet(program: run_in_duckdb.Program):
+@pytest.mark.parametrize("case", ["from 0", "from 1", "from 2"])
+def test_second_agent_adds_nothing_to_a_fleet(of_cases: dict[str, Rows], case: str):
     """Whatever an agent tells, another one that tells the same changes no figure."""
-    one = by("a", told(last=600))
-    other = by("z", one)
-    every = {
-        f"from {first}": together((one, replace(other, runs=other.runs[first::2])))
-        for first in range(3)
-    }
-    found = rolled_up(program, of_clusters({**every, "alone": one}))
-    alone = figures(of_cluster(found, "alone"))
+    alone = figures(of_cluster(of_cases, "one agent"))
     assert alone["sources"], "no figure proves nothing"
-    assert [name for name in every if figures(of_cluster(found, name)) != alone] == []
+    assert figures(of_cluster(of_cases, case)) == alone
 
 
-def test_by_key_keeps_rejected_rows_apart(program: run_in_duckdb.Program):
-    alone = told()
-    rows = by_key(one_call(together((alone, by("z", alone)))).roll_up(program))["rejected"]
-    assert {row["agent"] for row in rows.values()} == {"z"}
+def test_by_key_keeps_rejected_rows_apart(of_cases: dict[str, Rows]):
+    rows = of_cluster(of_cases, "an agent with a greater id")["rejected"]
+    assert {row["agent"] for row in rows.values()} == {"agent-z"}
