@@ -226,6 +226,7 @@ def test_removed_subscription_is_gone(cluster: Cluster, subscribed: Any, tmp_pat
     assert call(cluster, tmp_path, "status").returncode == 1
 
 
+@pytest.mark.nightly
 def test_broker_without_the_default_reporter_logs_one_error(tmp_path: Path) -> None:
     settings = {"metric.reporters": "jmxlake.kafka.ClientThrottle"}
     with telemetry_cluster(tmp_path, 1, kafka_libs(), settings, {}) as running:
@@ -235,6 +236,7 @@ def test_broker_without_the_default_reporter_logs_one_error(tmp_path: Path) -> N
         assert log.read_text().count(error) == 1
 
 
+@pytest.mark.nightly
 def test_hostile_telemetry_is_bounded_and_never_thrown(tmp_path: Path, tried: Tried) -> None:
     # As the jar is built: once, for every Kafka.
     compile_jar([*SOURCES, CASES], [kafka_libs()], tmp_path / "cases.jar")
