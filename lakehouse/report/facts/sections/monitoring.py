@@ -63,7 +63,7 @@ class SourceCoverage(NamedTuple):
     dropped_series: Annotated[int | None, Means(
         "maximum number of series above the limit of the family in a scrape, which were not "
         "collected one by one; empty: not known")] = None  # fmt: skip
-    contradicted_us: Annotated[int, Means(
+    contradicted_us: Annotated[int | None, Means(
         "time of values above zero that another agent contradicts, microseconds")] = 0  # fmt: skip
 
 
