@@ -50,7 +50,7 @@ test-fast: $(VENV)/.installed java ## Run the fast unit tests, about 40 s
 	@$(UNIT) -m "not slow"
 
 .PHONY: test-nightly
-test-nightly: test-connect test-cluster test-s3-spark test-truth test-truth-kafka ## Run the five slow suites below
+test-nightly: test-connect test-cluster test-s3-spark test-truth test-truth-kafka test-variations ## Run the six slow suites below
 
 .PHONY: test-connect
 test-connect: setup ## Run the rollup's tests and every notebook over Spark Connect
@@ -75,13 +75,15 @@ test-truth: setup ## Run seven schedules of make bench-truth
 	@$(BIN)/pytest tests/oracle/nightly_truth.py
 
 .PHONY: test-truth-kafka
-test-truth-kafka: setup ## Test misleading MBeans and plugins of Kafka on real brokers, eight minutes
+test-truth-kafka: setup promtool ## Test misleading MBeans, plugins and rare settings on real brokers, 15 minutes
 	@$(BIN)/pytest tests/everywhere/truth_on_kafka.py tests/everywhere/optional_objectives_on_kafka.py \
-	  tests/everywhere/own_metrics_on_kafka.py \
-	  tests/integration/test_lost_before_read.py \
-	  tests/integration/test_slow_copy.py tests/integration/test_quota_plugin.py \
-	  tests/integration/test_tier_plugin.py tests/integration/test_strimzi_reporter.py
+	  tests/everywhere/own_metrics_on_kafka.py
+	@$(BIN)/pytest -m "nightly and kafka and not spark and not versions" tests/integration
 	@$(BIN)/pytest tests/integration/test_sources.py -k "without_the_listener or stopped_broker"
+
+.PHONY: test-variations
+test-variations: setup browser ## Test more faults and inputs than make test, ten minutes
+	@$(BIN)/pytest -m "nightly and not kafka and not spark" tests/chaos tests/integration
 
 .PHONY: test-edges
 test-edges: setup ## Run all tests of ordinary faults that a report must not hide

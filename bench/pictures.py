@@ -86,9 +86,9 @@ def make(folder: Path) -> None:
         lake, page, sheets = (str(Path(at, name)) for name in ("lake", "page.html", "page.pdf"))
         _run(_JMXLAKE, "sample", lake, "--until", UNTIL)
         shown = _run(
-            _JMXLAKE, "weekly", lake, "--engine", "local", "--week", WEEK,
+            _JMXLAKE, "weekly", "lake", "--engine", "local", "--week", WEEK,
             "--owners", f"{lake}-owners.yaml", "--maintenance", f"{lake}-maintenance.yaml",
-            "--html", page, "--pdf", sheets,
+            "--html", page, "--pdf", sheets, cwd=at,
         )  # fmt: skip
         _keep_text(shown, folder / "report.txt")
         html = Path(page).read_text("utf-8")
@@ -142,10 +142,10 @@ def _keep_text(shown: str, target: Path) -> None:
     page.write_text(_BLOCK.sub(lambda block: block[1] + first + block[2], text), encoding="utf-8")
 
 
-def _run(*command: str) -> str:
+def _run(*command: str, cwd: str | None = None) -> str:
     """Return what a program wrote to standard output."""
     return subprocess.run(
-        command, check=True, stdout=subprocess.PIPE, text=True, timeout=SECONDS
+        command, check=True, stdout=subprocess.PIPE, text=True, timeout=SECONDS, cwd=cwd
     ).stdout
 
 

@@ -108,12 +108,12 @@ _RECORD: Final = '''class CopyingBroker(NamedTuple):
 
 _TABLE_SPEC: Final = """
 COPYING: Final = TableSpec(
-    rows=Rows(CopyingBroker, "remote_reads.copying"),
+    rows=Rows(remote_storage.CopyingBroker, "remote_reads.copying"),
     caption="Upload tasks of brokers",
     noun="broker",
     columns=(
-        Column("Broker", name("source")),
-        Column("Upload tasks idle, min", number("tasks_idle_min", display.share)),
+        Column.name("Broker", "source"),
+        Column.number("Upload tasks idle, min", "tasks_idle_min", display.share),
     ),
 )
 """
@@ -169,15 +169,15 @@ _SECTION: Final = '''\
 from lakehouse.report.facts.sections.reported import QUESTION
 from lakehouse.report.figures import length
 from lakehouse.report.tables.section import Claim, counted, section
-from lakehouse.report.tables.table_spec import Column, TableSpec, most, name, number
+from lakehouse.report.tables.table_spec import Column, TableSpec, most
 
 METRICS = TableSpec(
     rows=QUESTION.bad[0],
     caption="Metrics",
     noun="metric",
     columns=(
-        Column("Metric", name("source", "metric")),
-        Column("Reported", number("reported_us", length)),
+        Column.name("Metric", "source", "metric"),
+        Column.number("Reported", "reported_us", length),
     ),
     worst=most("reported_us"),
 )
@@ -413,10 +413,6 @@ ADDITIONS: Final = (
                 "        _plugins(brokers, away),\n",
             ),
             Line(_REMOTE, " CopyingBroker,", "ReadTopic, ReadingBroker, RemoteReadCounts, Plugin,"),
-            Line(
-                _STORAGE, "CopyingBroker, ",
-                "from lakehouse.report.facts.sections.remote_storage import ",
-            ),
             Line(_STORAGE, _TABLE_SPEC, '    worst=most("bytes", "requests"),\n)\n'),
             Line(
                 _STORAGE,
@@ -458,8 +454,8 @@ ADDITIONS: Final = (
         lines=(
             Line(
                 _REQUESTS,
-                '        Column("Rate, mean", quantity("rate_mean")),\n',
-                '        Column("Wait, max", peak("throttle_ms_max", display.milliseconds)),\n',
+                '        Column.quantity("Rate, mean", "rate_mean"),\n',
+                '        Column.peak("Wait, max", "throttle_ms_max", display.milliseconds),\n',
             ),
         ),
     ),

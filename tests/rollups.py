@@ -37,7 +37,7 @@ def prepare(root: Path) -> None:
     made = Path(_EMPTY.name) / "gold"
     if not made.exists():
         for table in gold_tables.EVERY:
-            LocalEngine(Lake(_EMPTY.name)).define(table)
+            LocalEngine(Lake(_EMPTY.name)).create(table)
     shutil.copytree(made, root / "gold")
 
 

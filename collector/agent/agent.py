@@ -172,7 +172,7 @@ class Agent:
             if scrape.error is not None and scrape.error.startswith(UNEXPECTED):
                 self.stats.unexpected_errors.inc()
             self._recorder.record(*expand(scrape))
-            self.stats.spool_writable = True
+            self.stats.spool_error = None
             self._failures.report("spool", None)
             if scrape.answer is None or not scrape.answer.more or (stop and stop.is_set()):
                 self._outages.scraped(scrape)
@@ -197,7 +197,7 @@ class Agent:
         try:
             work()
         except SpoolError as error:
-            self.stats.spool_writable = False
+            self.stats.spool_error = str(error)
             self._failures.report("spool", str(error))  # once, for all jobs
         except JmxlakeError as error:
             self._failures.report(job, str(error), **fields)

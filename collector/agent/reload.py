@@ -30,7 +30,6 @@ from collector.sources.admin.source import AdminSource
 from collector.sources.source_settings import AUTO, EVERY, SourceSettings
 from lakehouse.tables import strict_yaml, typed_settings
 from lakehouse.tables.strict_files import UnreadableFileError
-from lakehouse.tables.typed_settings import WrongSettingError
 
 LOOK_US: Final = 60_000_000
 """Interval of discovery."""
@@ -142,7 +141,7 @@ def _targets(path: Path) -> list[SplitResult]:
             place.port  # noqa: B018 - reading it checks it
     except UnreadableFileError as error:
         raise SettingError("source.targets_file", error.advised("Specify a file_sd file")) from None
-    except (ValueError, WrongSettingError) as error:
+    except (ValueError, typed_settings.WrongSettingError) as error:
         why = " ".join(str(error).split())[:200]
         raise SettingError("source.targets_file", f"{path} is not a file_sd file: {why}") from None
     return places

@@ -323,10 +323,10 @@ class DeliveryWorker:
         except Exception as error:
             self._stats.commit_failed()
             if isinstance(error, LakeError):
-                self._stats.lake_reached = False
+                self._stats.lake_error = str(error)
             raise
         self._stats.committed(batches)
-        self._stats.lake_reached = True
+        self._stats.lake_error = None
         return batches
 
     def _note(self, attempt: tenacity.RetryCallState) -> None:

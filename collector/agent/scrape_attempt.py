@@ -74,13 +74,13 @@ class Scraper:
             outcome, answer = "timeout", None
             age = f"{(answered_us - asked_us) / 1e6:,.0f} s"
             error = (
-                f"{family.name}: the values of the response are up to {age} old, which is longer"
+                f"the values of the response are up to {age} old, which is longer"
                 " than the interval; check whether the source or this host is overloaded, or raise"
                 f" families.{family.name}.interval"
             )
         if answered_us < asked_us and not exact:
             outcome, answer, answered_us = "clock_step", None, asked_us
-            error = f"{family.name}: the clock was set back during the scrape"
+            error = "the clock was set back during the scrape"
         return Scrape(
             family.name, tick_us, asked_us, answered_us, interval_us, outcome, identity, answer,
             error, source=self._name,

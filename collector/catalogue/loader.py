@@ -13,7 +13,6 @@ from collector.catalogue.entries import Catalogue, Family, Metric
 from collector.errors import ConfigError
 from lakehouse.tables import METRIC_NAME, strict_yaml, typed_settings
 from lakehouse.tables.strict_files import UnreadableFileError
-from lakehouse.tables.typed_settings import WrongSettingError
 
 _Record = TypeVar("_Record", Family, Metric)
 _NAME = re.compile(METRIC_NAME)
@@ -93,7 +92,7 @@ def _family(file: str, content: Any, known: Mapping[str, Family]) -> Family:
 def _convert(where: str, value: dict[str, Any], kind: type[_Record]) -> _Record:
     try:
         return typed_settings.convert(value, kind)
-    except WrongSettingError as error:
+    except typed_settings.WrongSettingError as error:
         raise ConfigError(f"{where}: {error}") from None
 
 

@@ -113,7 +113,7 @@ def _with_subscriptions(path: Path, work: Callable[[str, Subscriptions], None]) 
             raise SettingError("admin", "this section is missing. Add it to reach the cluster.")
         start_java(config)
         with connected(config.admin, config.source.cluster) as found:
-            work(found.cluster(), found)
+            work(found.identity().cluster, found)
 
     guarded(path, with_config)
 

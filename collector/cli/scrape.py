@@ -17,18 +17,8 @@ from collector.agent.reload import Discovery
 from collector.agent.scrape_attempt import Scraper
 from collector.catalogue import Catalogue, Family
 from collector.catalogue.entries import Delays
-from collector.cli.command import (
-    CONFIG,
-    JSON,
-    Step,
-    amount,
-    guarded,
-    new_table,
-    show,
-    span,
-    subject,
-    warn,
-)
+from collector.cli import command
+from collector.cli.command import Step
 from collector.config.schema import Config
 from collector.errors import JmxlakeError, SourceError
 from collector.model import Answer, Reading, Scrape, Series, Source, SystemClock
@@ -88,8 +78,8 @@ def _stale(answer: Answer, now_us: int) -> str | None:
         return None
     at = datetime.fromtimestamp(at_us / 1e6, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     return (
-        f"the newest record is of {at}, {span((now_us - at_us) / 1e6)} ago. Check that the broker"
-        " is running and reaches the controllers"
+        f"the newest record is of {at}, {command.span((now_us - at_us) / 1e6)} ago. Check that the"
+        " broker is running and reaches the controllers"
     )
 
 
@@ -199,6 +189,8 @@ def _read_place(
     for number, task in enumerate(tasks):
         scrape = replace(silent, family=task.family.name) if silent else attempt(task)
         if number == 0:
+            if scrape.identity is None and scrape.outcome == "timeout":
+                scrape = attempt(task)  # on a busy host the JVM can take long to load classes
             report(_met(name, source, scrape))
             silent = scrape if scrape.identity is None else None
         if silent:
@@ -233,8 +225,8 @@ def _met(name: str, source: Source | None, scrape: Scrape) -> Step:
 
 
 @click.command
-@CONFIG
-@JSON
+@command.CONFIG
+@command.JSON
 @click.option(
     "--all", "show_all", is_flag=True, help=f"Print all series instead of {_MOST} per metric."
 )
@@ -256,14 +248,14 @@ def scrape(path: Path, *, as_json: bool, show_all: bool) -> None:
             _print_table(read, most=None if show_all else _MOST)
             _print_unknown(read)
         for step in missing:
-            warn(step)
+            command.warn(step)
         failed = sum(family.unknown is not None for family in read) + len(missing)
         if failed:
             one = "family" if failed == 1 else "families"
             noun = "families or sources" if missing else one
             raise SourceError(f"{failed} {noun} could not be read; see above")
 
-    guarded(path, work)
+    command.guarded(path, work)
 
 
 def _print_lines(scrapes: Iterable[Scrape]) -> None:
@@ -275,8 +267,8 @@ def _print_lines(scrapes: Iterable[Scrape]) -> None:
         for reading in answer.readings if answer else ():
             for series, value in sorted(reading.values.items(), key=str):
                 parts = series._asdict().items()
-                subject = {key: part for key, part in parts if part not in (None, ())}
-                click.echo(json.dumps({**family, **subject, "value": value}))
+                of = {key: part for key, part in parts if part not in (None, ())}
+                click.echo(json.dumps({**family, **of, "value": value}))
 
 
 def _print_unknown(read: list[Read]) -> None:
@@ -289,11 +281,11 @@ def _print_unknown(read: list[Read]) -> None:
             causes.setdefault(cause, []).append(task.family.name)
     for (source, why), names in causes.items():
         where = " ".join(filter(None, ("UNKNOWN", source, ", ".join(names))))
-        show(Text(printable(f"{where}: {why}"), "bold red"))
+        command.show(Text(printable(f"{where}: {why}"), "bold red"))
 
 
 def _print_table(read: list[Read], most: int | None) -> None:
-    table = new_table("Family and metric", "Series", "Value", right=2)
+    table = command.new_table("Family and metric", "Series", "Value", right=2)
     several = len({family.task.source for family in read}) > 1
     for task, scrape, unknown in read:
         family, answer = task.family, scrape.answer
@@ -308,20 +300,20 @@ def _print_table(read: list[Read], most: int | None) -> None:
         for metric, worst in found.items():
             for series, value in worst[:most]:
                 shown = _setting(metric, value, units.get(metric, "1"))
-                table.add_row(*map(Text, (f"  {metric}", subject(series), shown)))
+                table.add_row(*map(Text, (f"  {metric}", command.subject(series), shown)))
             if most is not None and len(worst) > most:
                 more = f"and {len(worst) - most:,} more: --all shows them"
                 table.add_row(Text(f"  {metric}"), Text(more))
     if table.row_count:
-        show(table)
+        command.show(table)
 
 
 def _setting(metric: str, value: float, unit: str) -> str:
     """Return a value as ``amount`` does, with long times as a duration and -1 as unlimited."""
     if metric in _LIMITS and value == -1:
         return "unlimited"
-    text = amount(value, unit)
-    return f"{text} ({span(value / 1e3)})" if unit == "ms" and value >= 60_000 else text
+    text = command.amount(value, unit)
+    return f"{text} ({command.span(value / 1e3)})" if unit == "ms" and value >= 60_000 else text
 
 
 def _seconds(scrape: Scrape) -> float:

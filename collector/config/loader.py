@@ -15,7 +15,6 @@ import shlex
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -26,20 +25,14 @@ from collector.config.schema import Config, UnityCatalog
 from collector.errors import ConfigError, SettingError
 from collector.settings import Quantity, check_url, is_loopback, limited, marked
 from collector.sources.source_settings import AUTO, EVERY, TRANSPORTS, SourceSettings
-from lakehouse.tables import (
-    DEFAULT_WINDOW_SECONDS,
-    MAX_GAP_INTERVALS,
-    delta_log,
-    strict_yaml,
-    typed_settings,
-)
+from lakehouse import tables
+from lakehouse.tables import delta_log, strict_yaml, typed_settings
 from lakehouse.tables.strict_files import UnreadableFileError, read_text
-from lakehouse.tables.typed_settings import WrongSettingError
 
 PREFIX: Final = "JMXLAKE_AGENT__"
 WINDOW_RULES: Final = (
-    f"must divide 5m or be a multiple of it, and be longer than {MAX_GAP_INTERVALS} intervals of"
-    " every family"
+    f"must divide 5m or be a multiple of it, and be longer than {tables.MAX_GAP_INTERVALS}"
+    " intervals of every family"
 )
 _LARGEST_NODE: Final = 2**31 - 1
 # A placeholder such as ${file:...} is not a secret.
@@ -61,7 +54,7 @@ def load(path: Path, environ: Mapping[str, str] | None = None) -> Config:
             the problem.
     """
     try:
-        raw = strict_yaml.load_file(path)
+        raw = strict_yaml.load_file(path) or {}
     except UnreadableFileError as error:
         raise ConfigError(
             error.advised("Set --config or JMXLAKE_CONFIG to a readable file")
@@ -81,7 +74,7 @@ def parse(raw: Any, where: str, environ: Mapping[str, str] | None = None) -> Con
         if first and "source" in merged:
             raise SettingError("sources", "set either source or sources", ("source",))  # noqa: TRY301
         _refuse_exposed(config)
-    except WrongSettingError as error:
+    except typed_settings.WrongSettingError as error:
         wrong = SettingError(error.key or "top level", _advised(error.problem))
         raise located(wrong, where, environ or {}) from error
     except SettingError as error:
@@ -90,10 +83,13 @@ def parse(raw: Any, where: str, environ: Mapping[str, str] | None = None) -> Con
 
 
 def _advised(problem: str) -> str:
-    """Return a problem, with advice for the key of another version."""
-    is_unknown = problem == "unknown key"
-    advice = " in this version. Remove it, or run `jmxlake-agent config` to see all keys"
-    return problem + advice if is_unknown else problem
+    """Return a problem, with advice for keys of another version, missing keys and wrong files."""
+    advice = "run `jmxlake-agent config` to see all keys"
+    if problem == "unknown key":
+        return f"{problem} in this version. Remove it, or {advice}"
+    if problem.endswith(" is missing"):
+        return f"{problem}. Add it, or {advice}"
+    return f"{problem}; {advice}" if problem.startswith("Expected `object`") else problem
 
 
 def fingerprint(config: Config) -> str:
@@ -117,8 +113,8 @@ def located(
     """
     _, origins = _overlay({}, os.environ if environ is None else environ)
     for full, name in origins.items():
-        if fnmatchcase(full, error.key):
-            return ConfigError(f"{name}: {str(error).replace(error.key, full, 1)}")
+        if full == error.key:
+            return ConfigError(f"{name}: {error}")
     below = tuple(f"{key}." for key in error.involved)
     names = [name for full, name in origins.items() if f"{full}.".startswith(below)]
     return ConfigError(f"{', '.join([where, *names])}: {error}")
@@ -138,9 +134,9 @@ def _overlay(raw: Any, environ: Mapping[str, str]) -> tuple[Any, dict[str, str]]
         ConfigError: A variable is not a single value, or two variables set the same key.
     """
     named = sorted(name for name in environ if name.startswith(PREFIX))
-    if not named or not (raw is None or isinstance(raw, dict)):
+    if not named or not isinstance(raw, dict):
         return raw, {}
-    merged = dict(raw or {})
+    merged = dict(raw)
     origins: dict[str, str] = {}
     for name in named:
         keys = name.removeprefix(PREFIX).lower().split("__")
@@ -211,7 +207,7 @@ def _check(config: Config) -> None:
         raise SettingError("lake.path", str(error)) from None
     if config.lake.unity_catalog is not None:
         _check_unity_catalog(config.lake.unity_catalog)
-    window, step = config.window.us, DEFAULT_WINDOW_SECONDS * 1_000_000
+    window, step = config.window.us, tables.DEFAULT_WINDOW_SECONDS * 1_000_000
     if window <= 0 or (step % window and window % step):
         raise SettingError("window", f"{WINDOW_RULES}; 5m is a good choice")
 

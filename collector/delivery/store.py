@@ -17,7 +17,6 @@ from collector.config.schema import Lake
 from collector.errors import ConfigError, JmxlakeError, LakeError
 from lakehouse.tables import delta_log, error_text, strict_yaml, typed_settings
 from lakehouse.tables.strict_files import UnreadableFileError
-from lakehouse.tables.typed_settings import WrongSettingError
 
 # The delivery's worker does the long waits: it has jitter and stops at once with the agent. A call
 # into delta-rs cannot be interrupted, and object_store 0.13 would retry for three minutes (10
@@ -118,7 +117,7 @@ def from_file(lake: Lake) -> dict[str, str]:
         return typed_settings.convert(strict_yaml.load_file(lake.options_file), dict[str, str])
     except UnreadableFileError as error:
         raise ConfigError(f"lake.options_file {error}") from None
-    except WrongSettingError:
+    except typed_settings.WrongSettingError:
         why = "not a mapping of names to text; quote numbers and dates"
         raise ConfigError(f"lake.options_file {lake.options_file}: {why}") from None
 

@@ -22,13 +22,8 @@ from typing import Annotated, BinaryIO, Final, NamedTuple
 
 import msgspec
 
+from collector import errors
 from collector.catalogue import Family, Metric
-from collector.errors import (
-    IdentityError,
-    SourceError,
-    SourceRefusedError,
-    SourceTimeoutError,
-)
 from collector.model import Answer, Identity, Reading, Series
 from collector.sources.base.identity import Expected
 from collector.sources.base.lake_limits import lake_name, within_cap
@@ -127,7 +122,7 @@ class StatisticsSource:
         self._lines.open()
         expected = self._expected
         if expected.cluster is None or expected.node is None:
-            raise IdentityError(
+            raise errors.IdentityError(
                 f"{self._where}: the file does not contain the cluster id; set source.cluster"
             )
         return Identity(expected.cluster, expected.node, None, 0)
@@ -170,7 +165,7 @@ class StatisticsSource:
         fresh = {n: s for n, s in self._newest.items() if abs(now - s.time) <= fresh_s}
         if not fresh:
             why = "; some lines are invalid, as with a quote in a client.id" if garbage else ""
-            raise SourceTimeoutError(
+            raise errors.SourceTimeoutError(
                 f"{self._where}: no statistics for {fresh_s:g} s{why}; check that the client is"
                 " running and its statistics.interval.ms is at most half of the scrape interval"
             )
@@ -193,7 +188,7 @@ class StatisticsSource:
     def _reading(self, metric: Metric, throttles: _Throttles) -> Reading:
         if metric.call not in _CALLS:
             why = f"statistics do not have {metric.call}"
-            raise SourceError(f"{metric.name}: {why}; use one of {', '.join(_CALLS)}")
+            raise errors.SourceError(f"{metric.name}: {why}; use one of {', '.join(_CALLS)}")
         at = _CALLS.index(metric.call)
         values = {
             key._replace(metric=metric.name): throttle and throttle[at]
@@ -262,13 +257,13 @@ class AppendedLines:
                 # Without O_NONBLOCK, opening a pipe without a writer would block forever.
                 handle = os.open(self._path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
             except OSError as error:
-                raise SourceRefusedError(
+                raise errors.SourceRefusedError(
                     f"{self._where}: {error.strerror}; check that the client's stats_cb appends to"
                     " this file"
                 ) from None
             if not stat.S_ISREG(os.fstat(handle).st_mode):
                 os.close(handle)
-                raise SourceRefusedError(
+                raise errors.SourceRefusedError(
                     f"{self._where}: not a regular file; set source.statistics.file to one"
                 )
             self._file = os.fdopen(handle, "rb")

@@ -9,6 +9,7 @@ import math
 import resource
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -44,6 +45,7 @@ class _Family:
     max_gap: float = 0.0
     tried: bool = False
     answered: float = -math.inf
+    error: str | None = None
 
 
 class AgentStats:
@@ -59,6 +61,8 @@ class AgentStats:
         factors: Factor of the configured interval, by family. 0: the family is disabled.
         window_rows: Rows of bronze/runs of the last closed window, by family.
         unfound: Errors of discovery, by entry of the configuration.
+        lake_error: Why the last delivery failed. None if it succeeded.
+        spool_error: Why the last write to the spool failed. None if it succeeded.
     """
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
@@ -72,8 +76,8 @@ class AgentStats:
         self.factors: Mapping[str, int] = {}
         self.window_rows: Mapping[str, int] = {}
         self.unfound: dict[str, str] = {}
-        self.lake_reached = False
-        self.spool_writable = True
+        self.lake_error: str | None = "no delivery yet; lake.commit_interval sets the first"
+        self.spool_error: str | None = None
         self.registry = prometheus_client.CollectorRegistry()
         counter = partial(prometheus_client.Counter, namespace=NAMESPACE, registry=self.registry)
         gauge = partial(prometheus_client.Gauge, namespace=NAMESPACE, registry=self.registry)
@@ -111,9 +115,9 @@ class AgentStats:
         with self._lock:
             before, self._families = self._families, {}
             for read, (via, interval_us) in families.items():
-                known = before.get(read, _Family(via))
-                if known.via != via:
-                    known.via, known.answered = via, -math.inf
+                known = before.get(read)
+                if known is None or known.via != via:
+                    known = _Family(via)
                 known.max_gap = interval_us / 1e6 * MAX_GAP_INTERVALS
                 self._families[read] = known
                 self._interval.labels(*read).set(interval_us / 1e6)
@@ -132,7 +136,7 @@ class AgentStats:
             family = self._families.get(read)
             if family is None:
                 return  # a reload removed it during the scrape
-            family.tried = True
+            family.tried, family.error = True, scrape.error
             self._scrapes.labels(*read, scrape.outcome).inc()
             seconds = (scrape.answered_us - scrape.asked_us) / 1e6
             self._seconds.labels(*read).observe(seconds)
@@ -177,37 +181,40 @@ class AgentStats:
 
     def lake_problem(self) -> str | None:
         """Return why deliveries do not succeed. None if they do."""
-        if not self.lake_reached:
-            return "the last delivery failed" if self._delivery_ended else "not reached yet"
-        silent = self._monotonic() - self._delivery_ended
-        if silent > _MOST_SILENT_DELIVERIES * self.commit_interval_seconds:
-            return f"no delivery has finished for {silent:.0f} s"
-        return None
+        silent, interval = self._monotonic() - self._delivery_ended, self.commit_interval_seconds
+        if self.lake_error is None and silent > _MOST_SILENT_DELIVERIES * interval:
+            return f"no delivery has finished for {silent:.0f} s; check the network to the lake"
+        return self.lake_error
 
     def silent_sources(self) -> dict[str, str]:
         """Return sources without a recent response and the reason, by source and transport.
 
         A response is recent while the last scrape of one of its families covers this instant.
         """
-        now, ages = self._monotonic(), self.answer_ages()
-        since = {at: f"no answer for {age:.0f} s" for at, age in ages.items()}
-        with self._lock:
-            families = [
-                ((source, family.via), family) for (source, _), family in self._families.items()
-            ]
-        seen = {at for at, family in families if now <= family.answered + family.max_gap}
-        unseen = sorted({at for at, _ in families} - seen)
-        texts = {" ".join(filter(None, at)): since.get(at, "no answer yet") for at in unseen}
-        return self.unfound | texts
+        now, found = self._monotonic(), dict(self.unfound)
+        for at, families in sorted(self._by_transport().items()):
+            if all(now > family.answered + family.max_gap for family in families):
+                newest = max(family.answered for family in families)
+                age = f"for {now - newest:.0f} s" if newest > -math.inf else "yet"
+                why = next((f": {family.error}" for family in families if family.error), "")
+                found[" ".join(filter(None, at))] = f"no answer {age}{why}"
+        return found
 
     def answer_ages(self) -> dict[tuple[str, str], float]:
         """Return the age of the last response (seconds), by source and transport."""
-        now, newest = self._monotonic(), dict[tuple[str, str], float]()
+        now = self._monotonic()
+        return {
+            at: now - newest
+            for at, families in self._by_transport().items()
+            if (newest := max(family.answered for family in families)) > -math.inf
+        }
+
+    def _by_transport(self) -> dict[tuple[str, str], list[_Family]]:
+        found = defaultdict[tuple[str, str], list[_Family]](list)
         with self._lock:
             for (source, _), family in self._families.items():
-                at = source, family.via
-                newest[at] = max(family.answered, newest.get(at, -math.inf))
-        return {at: now - instant for at, instant in newest.items() if instant > -math.inf}
+                found[source, family.via].append(family)
+        return found
 
 
 @dataclass(frozen=True, eq=False)

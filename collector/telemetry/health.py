@@ -119,12 +119,10 @@ class HealthServer(ThreadingMixIn, TCPServer):
             self.handle_request()
 
     def _missing(self) -> dict[str, str]:
-        missing = {f"source {name}": why for name, why in self._stats.silent_sources().items()}
-        if not self._stats.spool_writable:
-            missing["spool"] = "the last write failed"
-        if (why := self._stats.lake_problem()) is not None:
-            missing["lake"] = why
-        return missing
+        stats = self._stats
+        missing = {f"source {name}": why for name, why in stats.silent_sources().items()}
+        others = {"spool": stats.spool_error, "lake": stats.lake_problem()}
+        return missing | {part: why for part, why in others.items() if why is not None}
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from lakehouse.core import periods
-from lakehouse.core.subjects import FLOOR_PERCENT
+from lakehouse.core.subjects import FLOOR_PERCENT, percentage
 from lakehouse.errors import LakehouseError
 
 if TYPE_CHECKING:
@@ -209,11 +209,8 @@ def length(text: str) -> int:
 
 def _percent(text: str) -> float:
     """Return a percentage; unlike ``click.FloatRange``, reject ``nan``."""
-    try:
-        found = float(text)
-    except ValueError:
-        found = -1.0
-    if not 0 <= found <= 100:
+    found = percentage(text)
+    if found is None:
         raise click.BadParameter(f"{text[:40]!r} is not a number from 0 to 100")
     return found
 

@@ -18,6 +18,7 @@ from rich.text import Text
 
 from lakehouse.cli.options import log
 from lakehouse.core import display
+from lakehouse.core.periods import SECOND_US
 from lakehouse.engines.engine import Costs, PartDone, Remark
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
     from lakehouse.rollup.run import Done
 
-_SECOND_US: Final = 1_000_000
 _SHORT: Final = "under 1 s"
 _PAUSE_SECONDS: Final = 5.0
 """Minimum interval between two lines of progress in a log, and before the first."""
@@ -96,7 +96,7 @@ class Phase:
     @property
     def _took(self) -> str:
         seconds = round(self._clock() - self._started)
-        return display.untied(display.length(seconds * _SECOND_US)) if seconds else _SHORT
+        return display.untied(display.length(seconds * SECOND_US)) if seconds else _SHORT
 
     def _pace(self) -> tuple[float | None, float | None]:
         """Return rows per second and remaining seconds; None at the start and at the end."""

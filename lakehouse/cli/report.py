@@ -37,6 +37,12 @@ _LAKE_ONLY: Final = (
 _OF_SAVED: Final = ("time_zone", "min_coverage")
 """Options that change the presentation of a saved report."""
 
+_HTML: Final = click.option("--html", "html_file", type=options.FILE, help="HTML output file.")
+_JSON: Final = click.option(
+    "--json", "json_file", type=options.FILE_OR_STDOUT,
+    help="JSON output file. Use - for stdout.",
+)  # fmt: skip
+
 OPTIONS: Final = options.combined(
     PERIOD,
     CALENDAR,
@@ -49,15 +55,12 @@ OPTIONS: Final = options.combined(
         "--business-hours", metavar="HOURS",
         help="Add a section for business hours, such as 'Mon-Fri 08:00-18:00'.",
     ),
-    click.option("--html", "html_file", type=options.FILE, help="HTML output file."),
+    _HTML,
     click.option(
         "--pdf", "pdf_file", type=options.FILE,
         help="PDF output file (requires Chromium).",
     ),
-    click.option(
-        "--json", "json_file", type=options.FILE_OR_STDOUT,
-        help="JSON output file. Use - for stdout.",
-    ),
+    _JSON,
     click.option(
         "--csv", "csv_folder", type=options.FOLDER,
         help="Output folder for CSV files.",
@@ -88,11 +91,12 @@ class ReportOutputs:
 
     Args:
         given: The values of ``OPTIONS``. Errors in them occur before an engine starts.
-        has_owners: True if the report data can already contain owners.
+        lake: The lake, for commands in the text. None: it is unknown, because the report data are
+            saved and can already contain owners.
     """
 
-    def __init__(self, given: Mapping[str, Any], *, has_owners: bool = False) -> None:
-        if given["team"] is not None and given["owners_file"] is None and not has_owners:
+    def __init__(self, given: Mapping[str, Any], lake: str | None) -> None:
+        if given["team"] is not None and given["owners_file"] is None and lake is not None:
             raise click.UsageError("--team requires --owners")
         names = ("html_file", "pdf_file", "json_file", "csv_folder")
         self.places: tuple[Path | None, ...] = tuple(given[name] for name in names)
@@ -100,6 +104,7 @@ class ReportOutputs:
         file = given["owners_file"]
         self.owners = None if file is None else owners.load(file)
         self._team: str | None = given["team"]
+        self._lake = lake or "LAKE"
 
     def write(
         self, facts: Facts, every_cluster: Path | None = None, *, with_page: bool = False
@@ -137,7 +142,8 @@ class ReportOutputs:
             write_file(json_file, report_json.text(facts).encode())
         if json_file is None or str(json_file) != "-":
             has_page = bool(html_file or pdf_file)
-            click.echo(lines.summary_text(summarize(facts), has_page=has_page), nl=False)
+            text = lines.summary_text(summarize(facts), has_page=has_page, lake=self._lake)
+            click.echo(text, nl=False)
         return facts
 
 
@@ -167,7 +173,7 @@ def report(lake: LakeOptions, *, every_cluster: Path | None, **given: Any) -> No
     REPORT.json is an earlier report. With it the command does not require the lake.
     """
     is_file = report_json.is_saved(lake.root)
-    outputs = ReportOutputs(given, has_owners=is_file)
+    outputs = ReportOutputs(given, None if is_file else lake.root)
     every = every_cluster is not None
     if every and (is_file or any((*outputs.places, given["cluster"]))):
         raise click.UsageError("--every-cluster requires a lake and excludes other outputs")
@@ -197,15 +203,12 @@ def _saved_facts(file: str) -> Facts:
 @click.argument(
     "reports", metavar="REPORT.json...", nargs=-1, required=True, type=click.Path(path_type=Path)
 )
-@click.option("--html", "html_file", type=options.FILE, help="HTML output file.")
+@_HTML
 @click.option(
     "--pages", type=options.FOLDER,
     help="Output folder for the linked HTML page of each cluster.",
 )  # fmt: skip
-@click.option(
-    "--json", "json_file", type=options.FILE_OR_STDOUT,
-    help="JSON output file. Use - for stdout.",
-)  # fmt: skip
+@_JSON
 def summary(
     reports: tuple[Path, ...], html_file: Path | None, pages: Path | None, json_file: Path | None
 ) -> None:

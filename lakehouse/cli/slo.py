@@ -11,7 +11,6 @@ from typing import Any, Final
 import click
 
 from lakehouse.cli import options
-from lakehouse.cli.options import AS_JSON, OPTIONS_FILE, LakeOptions, combined, log, write_file
 from lakehouse.cli.phases import phase
 from lakehouse.cli.statement_options import CALENDAR, PERIOD, StatementOptions, count_line
 from lakehouse.core.display import visible
@@ -28,13 +27,13 @@ from lakehouse.tables.command_group import SectionedGroup
 
 _SIGNS: Final = {"lte": "<=", "lt": "<", "gte": ">=", "gt": ">"}
 
-_FILES: Final = combined(
+_FILES: Final = options.combined(
     click.argument("places", nargs=-1, type=click.Path(path_type=Path), metavar="[FOLDER|FILE]..."),
     click.option(
         "--lake", "root", metavar="LAKE",
         help="Check metrics against the catalogues in this lake.",
     ),
-    OPTIONS_FILE,
+    options.OPTIONS_FILE,
 )  # fmt: skip
 
 
@@ -50,7 +49,7 @@ def slo() -> None:
 
 @slo.command
 @_FILES
-@AS_JSON
+@options.AS_JSON
 def check(
     places: Sequence[Path], root: str | None, options_file: Path | None, *, as_json: bool
 ) -> None:
@@ -100,13 +99,13 @@ def rules(
             else:
                 item.findings.unsupported(item.node, f"no rules for {objective.name}: {why}")
     for finding in (fault for item in found for fault in item.findings if fault.kind != "note"):
-        log(visible(str(finding)))
+        options.log(visible(str(finding)))
     if not supported:
         raise ObjectiveError("no objective has rules. The lines above show the reasons")
     code = _exit_code(found)
     if code != EXIT_CODES["invalid"]:
         text = slo_rules.to_yaml(supported, metrics)
-        write_file(out or Path("-"), text.encode())
+        options.write_file(out or Path("-"), text.encode())
     sys.exit(code)
 
 
@@ -117,7 +116,7 @@ def _checked(
     found = objective_files.read(list(places) or [SHIPPED])
     metrics: Mapping[str, Known] = known()
     if root is not None:
-        engine = LakeOptions(root, None, None, options_file).engine()
+        engine = options.LakeOptions(root, None, None, options_file).engine()
         chosen = (one for item in found for one in item.objectives if one.series)
         metrics = known_metrics(engine, {name for one in chosen for name in one.metrics})
     objective_files.check_metrics(found, metrics, where=root or "the shipped catalogue")
@@ -144,16 +143,16 @@ def init(folder: Path, *, optional: bool) -> None:
         for file in sorted(source.glob("*.yaml")):
             target = folder / file.name
             if target.exists():
-                log(f"{target} already exists; not overwritten")
+                options.log(f"{target} already exists; not overwritten")
             else:
-                write_file(target, file.read_bytes())
+                options.write_file(target, file.read_bytes())
                 click.echo(target)
 
 
 @slo.command("list")
 @click.argument("folder", required=False, type=click.Path(exists=True, path_type=Path))
 @options.LABELS
-@AS_JSON
+@options.AS_JSON
 def list_(folder: Path | None, labels: Sequence[tuple[str, str]], *, as_json: bool) -> None:
     """List objectives with their targets.
 
@@ -182,7 +181,7 @@ def _objective_line(of: Objective) -> str:
 @CALENDAR
 @options.AS_JSON
 def publish(
-    lake: LakeOptions, labels: Sequence[tuple[str, str]], *, as_json: bool, **given: Any
+    lake: options.LakeOptions, labels: Sequence[tuple[str, str]], *, as_json: bool, **given: Any
 ) -> None:
     """Publish SLO results of a period in gold/sla.
 

@@ -6,11 +6,9 @@ from typing import Any, Final
 import click
 
 from lakehouse.cli import options
-from lakehouse.cli.options import LakeOptions, log
 from lakehouse.core import periods
 from lakehouse.core.display import plural, untied
 from lakehouse.core.objective import Objective
-from lakehouse.core.periods import Period
 from lakehouse.core.subjects import FLOOR_PERCENT
 from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import last_week, subjects, window_of
@@ -50,7 +48,7 @@ class StatementOptions:
             correction is printed.
     """
 
-    def __init__(self, lake: LakeOptions, given: Mapping[str, Any]) -> None:
+    def __init__(self, lake: options.LakeOptions, given: Mapping[str, Any]) -> None:
         self.objectives = lake.objectives()
         zone, hours = given.get("time_zone") or periods.UTC_NAME, given.get("business_hours")
         week, start, end = given["week"], given["start"], given["end"]
@@ -71,7 +69,7 @@ class StatementOptions:
         floor = given.get("min_coverage")
         self.min_coverage: float = FLOOR_PERCENT if floor is None else floor
 
-    def period(self, engine: Engine) -> Period:
+    def period(self, engine: Engine) -> periods.Period:
         """Return the period of the options. Default: the last complete week."""
         return self.given or last_week(engine, periods.now_us(), self._zone)
 
@@ -87,7 +85,7 @@ class StatementOptions:
             _refuse(list(faults))
 
     def publish(
-        self, engine: Engine, wanted: Sequence[Objective], period: Period, *, burns: bool
+        self, engine: Engine, wanted: Sequence[Objective], period: periods.Period, *, burns: bool
     ) -> tuple[list[Statement], list[Statement]]:
         """Publish the SLO results of a period; return all of them and the new ones."""
         self.check(engine)
@@ -106,7 +104,7 @@ class StatementOptions:
             if number := sum(correction in statement.corrections for statement in again):
                 results = plural(number, "published SLO result")
                 note = untied(f"{results} restated; both versions are kept")
-                log(correction.says(note, kind="note"))
+                options.log(correction.says(note, kind="note"))
         return statements, fresh
 
 
@@ -117,6 +115,6 @@ def count_line(statements: Sequence[Statement], fresh: Sequence[Statement]) -> s
 
 def _refuse(faults: Sequence[str]) -> None:
     for fault in faults:
-        log(fault)
+        options.log(fault)
     if faults:
         raise MaintenanceFileError("no SLO results computed or published. Correct the file first")

@@ -20,8 +20,7 @@ from lakehouse.cli import options
 from lakehouse.cli.options import FILE, TEAM, LakeOptions, kept_in, log, named
 from lakehouse.cli.phases import phase
 from lakehouse.cli.report import OPTIONS, ReportOutputs, facts_of
-from lakehouse.cli.rollup import TIDY, WINDOW, roll_up
-from lakehouse.cli.rollup_service import outcome_lines
+from lakehouse.cli.rollup import TIDY, WINDOW, outcome_lines, roll_up
 from lakehouse.cli.statement_options import StatementOptions, count_line
 from lakehouse.errors import ConfigFileError, LakehouseError, SendError
 from lakehouse.report.facts import report_json
@@ -370,7 +369,7 @@ def weekly(
     """
     loaded = delivery.load(settings_file) if settings_file else None
     loaded = loaded or settings_in(click.get_current_context())
-    outputs, asked = ReportOutputs(given), StatementOptions(lake, given)
+    outputs, asked = ReportOutputs(given, lake.root), StatementOptions(lake, given)
     if every_cluster is not None and any((*outputs.places, asked.cluster)):
         raise click.UsageError("--every-cluster cannot be combined with other outputs or --cluster")
     if loaded is not None and str(given["json_file"]) == "-":

@@ -176,7 +176,7 @@ def open_table(
     delta = DeltaTable(url, version=version, storage_options=dict(options or {}))
     found = (url, str(delta.metadata().id), delta.version())
     if known is None or found not in known:
-        checked(delta)
+        _check(delta)
     if known is not None:
         known.add(found)
     return delta
@@ -189,11 +189,11 @@ def refresh(delta: DeltaTable) -> None:
         TableLogError: See ``open_table``.
     """
     delta.update_incremental()
-    checked(delta)
+    _check(delta)
 
 
-def checked(delta: DeltaTable) -> DeltaTable:
-    """Return an open table if its log refers only to files below it, and no column has a NUL.
+def _check(delta: DeltaTable) -> None:
+    """Check that a table's log refers only to files below it, and that no column has a NUL.
 
     Raises:
         TableLogError: The log refers to a file outside the table, or a symbolic link leads outside.
@@ -210,7 +210,6 @@ def checked(delta: DeltaTable) -> DeltaTable:
         delta_log.check_table(delta.table_uri, names)
     except delta_log.PathError as error:
         raise errors.TableLogError(f"{url_of(delta)}: {error}") from None
-    return delta
 
 
 def check_readable(delta: DeltaTable) -> None:

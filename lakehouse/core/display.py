@@ -14,6 +14,7 @@ from math import ceil, copysign, floor, isclose
 from typing import Any, Final, Literal
 
 from lakehouse.core import periods
+from lakehouse.core.periods import DAY_US, HOUR_US, MINUTE_US, SECOND_US
 
 Rounding = Literal["down", "nearest", "up"]
 
@@ -25,15 +26,8 @@ LINE_LIMIT: Final = 160
 VERDICTS: Final = {"missed": "missed", "uncertain": "uncertain", "no_data": "no data", "met": "met"}
 """Verdicts in words, worst first."""
 
-MARKS: Final = {"met": "✓", "missed": "✗", "uncertain": "?", "no_data": "-"}
-"""Verdicts as one character, for plain text."""
-
 _TIE: Final = "\u00a0"  # no line break between a number and its unit
 _MS: Final = 1_000
-_SECOND: Final = 1_000_000
-_MINUTE: Final = 60 * _SECOND
-_HOUR: Final = 60 * _MINUTE
-_DAY: Final = 24 * _HOUR
 BINARY: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 # Controls, formatting (bidi overrides, zero width), surrogates, unassigned, separators of lines.
 _INVISIBLE: Final = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
@@ -55,31 +49,36 @@ def length(us: int | None, rounding: Rounding = "nearest") -> str:
         return NOT_KNOWN
     if us < 0:
         return f"-{length(-us, _OPPOSITE[rounding])}"
-    step = next((step for limit, step in _STEPS if us < limit), _HOUR)
+    step = next((step for limit, step in _STEPS if us < limit), HOUR_US)
     if rounding == "nearest":  # a duration above zero is never shown as zero
         rounded = max((us + step // 2) // step * step, step if us else 0)
     else:
         rounded = us // step * step if rounding == "down" else -(-us // step) * step
-    if rounded < _SECOND:
+    if rounded < SECOND_US:
         return f"{rounded // _MS}{_TIE}ms" if rounded else f"0{_TIE}s"
-    if rounded < 10 * _SECOND:
-        tenths = rounded // (_SECOND // 10)
+    if rounded < 10 * SECOND_US:
+        tenths = rounded // (SECOND_US // 10)
         return f"{tenths // 10}.{tenths % 10}".removesuffix(".0") + f"{_TIE}s"
     for unit, name, part, part_name in _PAIRS:
         if rounded >= unit:
             rest = rounded % unit // part
             return f"{rounded // unit}{_TIE}{name}" + f" {rest}{_TIE}{part_name}" * bool(rest)
-    return f"{rounded // _SECOND}{_TIE}s"
+    return f"{rounded // SECOND_US}{_TIE}s"
 
 
 _OPPOSITE: Final[dict[Rounding, Rounding]] = {"down": "up", "nearest": "nearest", "up": "down"}
 _PAIRS: Final = (
-    (_DAY, "d", _HOUR, "h"),
-    (_HOUR, "h", _MINUTE, "min"),
-    (_MINUTE, "min", _SECOND, "s"),
+    (DAY_US, "d", HOUR_US, "h"),
+    (HOUR_US, "h", MINUTE_US, "min"),
+    (MINUTE_US, "min", SECOND_US, "s"),
 )
 
-_STEPS: Final = ((_SECOND, _MS), (10 * _SECOND, _SECOND // 10), (_HOUR, _SECOND), (_DAY, _MINUTE))
+_STEPS: Final = (
+    (SECOND_US, _MS),
+    (10 * SECOND_US, SECOND_US // 10),
+    (HOUR_US, SECOND_US),
+    (DAY_US, MINUTE_US),
+)
 """Upper limit of durations, and the unit to which they are rounded (µs)."""
 
 
@@ -136,7 +135,7 @@ def _plural(noun: str) -> str:
 
 def seconds(value: float | None) -> str:
     """Return a duration given in seconds."""
-    return length(None if value is None else round(value * _SECOND))
+    return length(None if value is None else round(value * SECOND_US))
 
 
 def milliseconds(value: float | None) -> str:
@@ -144,22 +143,10 @@ def milliseconds(value: float | None) -> str:
     return length(None if value is None else round(value * _MS))
 
 
-def percent(share: float | None, rounding: Rounding = "nearest") -> str:
-    """Return a share between 0 and 1 in percent, with enough digits to differ from 0 and 1.
-
-    Only an exact 1 is shown as 100 % and an exact 0 as 0 %, unless bounds are rounded to them.
-    """
-    if share is None:
-        return NOT_KNOWN
-    if share in {0, 1}:
-        return f"{share * 100:.0f}{_TIE}%"
-    share, text = _kept_apart(share, (0, 1), rounding), ""
-    for digits in (2, 3, 4, 5, 6):
-        # Without rounding first, binary floats would move 99.9 down to 99.89.
-        text = f"{_rounded(share * 100, digits, rounding):.{digits}f}".rstrip("0").rstrip(".")
-        if text not in {"0", "100"}:
-            break
-    return f"{text}{_TIE}%"
+def percent(value: float | None, rounding: Rounding = "nearest") -> str:
+    """Return a share between 0 and 1 as ``share`` does, without zeros at the end."""
+    number, tie, sign = share(value, 2, rounding).partition(_TIE)
+    return f"{number.rstrip('0').rstrip('.') if '.' in number else number}{tie}{sign}"
 
 
 def share(

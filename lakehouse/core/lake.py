@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from lakehouse import tables
 from lakehouse.core.spark_session import REMOTE
 from lakehouse.errors import LakeNotFoundError
-from lakehouse.tables import Table, delta_log
+from lakehouse.tables import RUNS, Table, delta_log
 from lakehouse.tables.table import spark_identifier, spark_text
 
 _SCHEMA: Final = re.compile(r"[\w-]+\.[\w-]+")
@@ -103,6 +102,6 @@ def at(place: str, gold: str | None = None, gold_root: str | None = None) -> Lak
     is_elsewhere = Path(place).is_absolute() and REMOTE in os.environ  # the server can have it
     if not root.is_dir() and not is_elsewhere:
         raise LakeNotFoundError(f"{place}: no such folder. Use the lake that the agents write to")
-    if root.is_dir() and not (root / tables.RUNS.path / "_delta_log").is_dir():
+    if root.is_dir() and not (root / RUNS.path / "_delta_log").is_dir():
         raise LakeNotFoundError(f"{place}: no table bronze/runs. Check that an agent has delivered")
     return Lake(str(root), gold, gold_root=gold_root)

@@ -283,12 +283,6 @@ def jvm_families(role: str) -> frozenset[str]:
     )
 
 
-def refresh_us(metric: str) -> int | None:
-    """Return the maximum age of a gauge's value at a scrape (µs). None for a counter."""
-    rows = [row for row in shipped_rows() if row["metric"] == metric and row["kind"] == "gauge"]
-    return max((int(row["refresh_us"]) for row in rows), default=None)
-
-
 @lru_cache
 def shipped_rows() -> list[dict[str, str]]:
     """Return the definitions of the shipped catalogue, by column."""

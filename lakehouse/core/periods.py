@@ -93,7 +93,9 @@ def touching(rows: Iterable[T], span: Callable[[T], tuple[Any, Any]]) -> list[li
     return groups
 
 
-HOUR_US: Final = 3_600_000_000
+SECOND_US: Final = 1_000_000
+MINUTE_US: Final = 60 * SECOND_US
+HOUR_US: Final = 60 * MINUTE_US
 DAY_US: Final = 24 * HOUR_US
 
 FIRST: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)

@@ -3,8 +3,8 @@
 A subject is active from its first report. Missing reports do not prove an end. A source ends when
 the cluster's metadata has other nodes but not this node. A topic or group ends when each live
 source that lists topics has listed them after the subject's last report; ended or fenced sources do
-not count. A client ends when another client of the cluster was observed later. Otherwise the agents
-might not have read clients.
+not count. A group or client ends only when another of the cluster was observed later. Otherwise the
+agents might not have read them, or a broker hides all of them.
 """
 
 from collections.abc import Iterable, Mapping
@@ -81,22 +81,20 @@ def with_ends(subjects: Iterable[Subject]) -> list[tuple[Subject, int | None]]:
     up = (s for s in sources if not (s.attributes.get(NODE_FENCED) or 0.0) > 0)
     live = [s for s in up if _source_end(s, nodes_us) is None]
     topics_us = min((s.whole_until_us for s in live if s.whole_until_us is not None), default=None)
-    clients_us = max((one.last_us for one in everything if one.kind == "client"), default=None)
-    return [(subject, _end(subject, nodes_us, topics_us, clients_us)) for subject in everything]
-
-
-def _end(
-    subject: Subject, nodes_us: int | None, topics_us: int | None, clients_us: int | None
-) -> int | None:
-    """Return the end of a subject.
-
-    ``nodes_us``, ``topics_us`` and ``clients_us`` are the times of the last list of nodes, of the
-    last list of topics by all sources, and of the last client.
-    """
-    if subject.kind == "source":
-        return _source_end(subject, nodes_us)
+    groups_us, clients_us = (
+        max((one.last_us for one in everything if one.kind == kind), default=0)
+        for kind in ("group", "client")
+    )
     # Topics and groups are read over the same connection to the cluster.
-    listed_us = clients_us if subject.kind == "client" else topics_us
+    of_groups_us = None if topics_us is None else min(topics_us, groups_us)
+    listed_us = {"source": nodes_us, "group": of_groups_us, "client": clients_us}
+    return [(one, _end(one, listed_us.get(one.kind, topics_us))) for one in everything]
+
+
+def _end(subject: Subject, listed_us: int | None) -> int | None:
+    """Return the end of a subject; its kind was surely listed at ``listed_us``."""
+    if subject.kind == "source":
+        return _source_end(subject, listed_us)
     gone = listed_us is not None and listed_us > subject.last_us + _SLACK_US
     return subject.last_us if gone else None
 
@@ -124,16 +122,22 @@ State = Literal["bad", "good", "partly_known", "not_known", "not_collected", "no
 """Possible statements about a question or a subject."""
 
 
-def state_of(percent: float | None, floor: float = FLOOR_PERCENT, *, bad: bool = False) -> State:
-    """Return the state for an observed share of the expected time.
+def percentage(text: str) -> float | None:
+    """Return a number from 0 to 100. Any other text yields None, also ``nan``."""
+    try:
+        found = float(text)
+    except ValueError:
+        return None
+    return found if 0 <= found <= 100 else None
+
+
+def state_of(percent: float | None, floor: float = FLOOR_PERCENT) -> State:
+    """Return the state for an observed share of the expected time, without a bad value.
 
     Args:
         percent: Observed share of the expected time. None if no time was expected.
         floor: Minimum share for a good state.
-        bad: A bad value was observed, which is always stated.
     """
-    if bad:
-        return "bad"
     if not percent or percent < floor:
         return "not_known"
     return "good" if is_whole(percent) else "partly_known"

@@ -300,11 +300,6 @@ def todo(table: Table, files: Sequence[FaultyFile]) -> str:
     return f"run jmxlake rollup LAKE {since}, which recomputes the hours in bronze"
 
 
-def files_missing(table: Table, url: str, files: Sequence[FaultyFile]) -> errors.MissingFilesError:
-    """Return the error for missing files."""
-    return errors.MissingFilesError(f"{url}: {what(files)}; {todo(table, files)}", table.layer)
-
-
 def no_table(table: Table, place: str) -> errors.TableNotFoundError:
     """Return the error for a table that does not exist, with advice."""
     if table.layer == "gold":
@@ -337,5 +332,5 @@ def refuse(delta: DeltaTable, url: str) -> None:
     table = next((one for one in every if url.endswith(f"/{one.path}")), None)
     files = missing_files(delta)
     if files:
-        layer = Table("gold", url.rsplit("/", 1)[-1], "", ())
-        raise files_missing(table or layer, url, files)
+        table = table or Table("gold", url.rsplit("/", 1)[-1], "", ())
+        raise errors.MissingFilesError(f"{url}: {what(files)}; {todo(table, files)}", table.layer)

@@ -20,7 +20,6 @@ from deltalake.exceptions import TableNotFoundError as NoDeltaTableError
 from deltalake.fs import DeltaStorageHandler
 from pyarrow.fs import FileType
 
-from lakehouse import tables
 from lakehouse.core import table_faults
 from lakehouse.core.delta_rs import check_count, check_readable, explained, open_table, url_of
 from lakehouse.core.lake import Lake
@@ -28,7 +27,7 @@ from lakehouse.core.periods import Period
 from lakehouse.engines.engine import instant_of
 from lakehouse.errors import LakeNotFoundError, TableSchemaError
 from lakehouse.kernel import arrow_types
-from lakehouse.tables import Column, Table, delta_log
+from lakehouse.tables import BRONZE, CATALOGUES, GOLD, ROLLUP_STATE, Column, Table, delta_log
 
 _INSTANT: Final = pa.timestamp("us", "UTC")
 _CHUNK: Final = 1 << 20
@@ -88,7 +87,7 @@ class Store:
         elif "://" in root:
             return []
         # The folder of a layer or a table can be a link to another disk.
-        every = (*tables.BRONZE, *tables.CATALOGUES, *tables.GOLD, *tables.ROLLUP_STATE)
+        every = (*BRONZE, *CATALOGUES, *GOLD, *ROLLUP_STATE)
         below = ("", "bronze", "gold", *(table.path for table in every))
         return sorted({str(Path(root, one).resolve()) for one in below})
 

@@ -12,7 +12,6 @@ from typing import Any, Final, NamedTuple, Protocol
 
 import pyarrow as pa
 
-from lakehouse import tables
 from lakehouse.core.lake import Lake, Version
 from lakehouse.core.periods import HOUR_US, Period, micros
 from lakehouse.core.table_faults import FaultyFile
@@ -20,7 +19,7 @@ from lakehouse.engines.packets import Cost
 from lakehouse.engines.relation import Relation, Rows, select
 from lakehouse.engines.rollup_batches import Batch, Bronze
 from lakehouse.kernel.run_in_duckdb import Program
-from lakehouse.tables import Table
+from lakehouse.tables import MEMBERS, PROGRESS, RUNS, SCRAPES, Column, Table
 
 _INSTANTS: Final = ("start", "started_at", "hour", "window_start", "period_start", "at")
 
@@ -205,14 +204,11 @@ class Engine(Protocol):
 
     # Writing
 
-    def define(self, table: Table) -> Detail | None:
-        """Create a table of gold as declared, or add its missing columns.
+    def create(self, table: Table) -> None:
+        """Create a table of gold as declared, if it does not exist."""
 
-        Added columns are nullable, even if they are declared NOT NULL.
-
-        Returns:
-            Metadata before the change. None if the table did not exist.
-        """
+    def add_columns(self, table: Table, columns: Sequence[Column]) -> None:
+        """Add columns to a table. They are nullable, even if they are declared NOT NULL."""
 
     def set_properties(self, table: Table, properties: Mapping[str, str]) -> None:
         """Set properties of a table, in one commit."""
@@ -263,8 +259,8 @@ class Engine(Protocol):
             first: Insert the row, if the table still has no row.
         """
 
-    def tidy(self, table: Table) -> None:
-        """Set declared properties that differ, then compact and vacuum."""
+    def compact(self, table: Table) -> None:
+        """Compact small files, and delete unused files."""
 
     # The kernel
 
@@ -305,7 +301,7 @@ def newest_progress(engine: Engine) -> pa.Table:
         TableNotFoundError: Gold does not exist.
     """
     newest = "SELECT * FROM {rows} r ORDER BY r.finished_at DESC LIMIT 1"
-    return engine.collect(select(newest, rows=engine.rows(tables.PROGRESS)))
+    return engine.collect(select(newest, rows=engine.rows(PROGRESS)))
 
 
 def in_hours(hours: Iterable[dt.datetime]) -> str:
@@ -326,8 +322,8 @@ def bronze_of(engine: Engine, batch: Batch) -> Bronze:
     """Return the rows of bronze for the hours of a batch."""
     at, span = batch.versions, span_of(batch.units.hours)
     return Bronze(
-        engine.rows(tables.RUNS, at.runs, between=span),
-        engine.rows(tables.SCRAPES, at.scrapes, between=span),
+        engine.rows(RUNS, at.runs, between=span),
+        engine.rows(SCRAPES, at.scrapes, between=span),
         named_sets(engine, batch),
     )
 
@@ -339,6 +335,6 @@ def named_sets(engine: Engine, batch: Batch) -> Relation:
         "SELECT DISTINCT m.cluster, m.set AS members, m.topic, m.partitions, m.clients "
         "FROM {sets} m JOIN (SELECT DISTINCT r.cluster, r.members FROM {runs} r "
         "WHERE r.members IS NOT NULL) n ON n.cluster = m.cluster AND n.members = m.set",
-        sets=engine.rows(tables.MEMBERS, batch.versions.members),
-        runs=engine.rows(tables.RUNS, batch.versions.runs, between=span),
+        sets=engine.rows(MEMBERS, batch.versions.members),
+        runs=engine.rows(RUNS, batch.versions.runs, between=span),
     )

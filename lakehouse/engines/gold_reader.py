@@ -15,17 +15,8 @@ from typing import Any, Final
 import pyarrow as pa
 
 from lakehouse import tables
-from lakehouse.core import display
-from lakehouse.core.metrics import (
-    Definition,
-    Known,
-    Meanings,
-    Trait,
-    known,
-    meanings_of,
-    shipped,
-    shipped_traits,
-)
+from lakehouse.core import display, metrics
+from lakehouse.core.metrics import Definition, Known, Meanings, Trait
 from lakehouse.core.periods import HOUR_US, Period, instant, last_ended, micros
 from lakehouse.core.subjects import Subject, subject
 from lakehouse.engines.engine import Engine, ask, newest_progress
@@ -267,12 +258,12 @@ def is_same(column: str, value: str | None) -> str:
 def meanings(engine: Engine) -> Meanings:
     """Return families and traits of each metric, from the lake's catalogues and the shipped one."""
     own = (Trait(*row) for row in catalogue_rows(engine, tables.METRIC_TRAITS, Trait._fields))
-    return meanings_of(definitions(engine), {*shipped_traits(), *own})
+    return metrics.meanings_of(definitions(engine), {*metrics.shipped_traits(), *own})
 
 
 def definitions(engine: Engine) -> set[Definition]:
     """Return the meaning of each metric in the lake's catalogues and in the shipped one."""
-    return {*shipped(), *own_definitions(engine)}
+    return {*metrics.shipped(), *own_definitions(engine)}
 
 
 def own_definitions(engine: Engine) -> list[Definition]:
@@ -304,23 +295,23 @@ def known_metrics(engine: Engine, labelled: Collection[str] = ()) -> dict[str, K
     Raises:
         TableNotFoundError: The lake has no catalogue of an agent.
     """
-    sql, own = "SELECT DISTINCT r.metric, r.kind, r.family FROM {rows} r", known()
-    metrics = {name: one for name, one in own.items() if not one.families}
+    sql, own = "SELECT DISTINCT r.metric, r.kind, r.family FROM {rows} r", metrics.known()
+    found = {name: one for name, one in own.items() if not one.families}
     labels = _labels(engine, labelled) if labelled else {}
     rows = ask(engine, sql, rows=engine.rows(tables.METRIC_DEFINITIONS))
     traits = meanings(engine)
     for metric, kind, family in rows:
         level = own[metric].level if metric in own else ""
-        others = metrics[metric].families if metric in metrics else frozenset()
-        metrics[metric] = Known(
+        others = found[metric].families if metric in found else frozenset()
+        found[metric] = Known(
             kind, others | {family}, level, labels.get(metric, ()), traits.traits_of(metric)
         )
-    return metrics
+    return found
 
 
-def _labels(engine: Engine, metrics: Iterable[str]) -> dict[str, set[str]]:
+def _labels(engine: Engine, wanted: Iterable[str]) -> dict[str, set[str]]:
     """Return the labels of the series of some metrics in gold; empty before a rollup."""
-    where = is_one_of("r.metric", sorted(metrics))
+    where = is_one_of("r.metric", sorted(wanted))
     sql = f"SELECT DISTINCT r.metric, r.labels FROM {{rows}} r WHERE {where}"
     try:
         rows = engine.rows(tables.LABELLED)

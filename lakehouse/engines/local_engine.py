@@ -19,9 +19,8 @@ from deltalake import CommitProperties, DeltaTable, Field, Schema, write_deltala
 from deltalake.exceptions import CommitFailedError, DeltaError
 from deltalake.fs import DeltaStorageHandler
 
-from lakehouse import tables
 from lakehouse.core import spark_session, table_faults
-from lakehouse.core.delta_rs import explained, refresh
+from lakehouse.core.delta_rs import explained
 from lakehouse.core.lake import Lake, Version
 from lakehouse.core.periods import Period, instant
 from lakehouse.core.table_faults import FaultyFile
@@ -34,7 +33,7 @@ from lakehouse.engines.rollup_batches import Batch, inputs, parts_of
 from lakehouse.errors import EngineError, LeaseLostError, one_line
 from lakehouse.kernel import arrow_types, run_in_duckdb
 from lakehouse.kernel.run_in_duckdb import KernelError, Program
-from lakehouse.tables import Table
+from lakehouse.tables import LEASE, Column, Table
 
 _MIB_A_PART: Final = 2_000
 """Memory per part that runs at the same time. DuckDB uses 768 MB of it."""
@@ -132,20 +131,8 @@ class LocalEngine:
 
     # Writing
 
-    def define(self, table: Table) -> Detail | None:
-        """Create a table of gold as declared, or add its missing columns."""
-        found = self.detail(table)
-        if found is None:
-            self._create(table)
-        elif missing := [column for column in table.columns if column.name not in found.columns]:
-            fields = pa.schema([stored(replace(column, nullable=True)) for column in missing])
-            added: list[Field] = list(Schema.from_arrow(fields).fields)
-            with explained(self._store.url(table)):
-                self.open(table).alter.add_columns(added, commit_properties=_COMMIT)
-        return found
-
-    def _create(self, table: Table) -> None:
-        """Create a table if it does not exist."""
+    def create(self, table: Table) -> None:
+        """Create a table of gold as declared, if it does not exist."""
         with explained(self._store.url(table)):
             DeltaTable.create(
                 self._store.url(table),
@@ -158,6 +145,13 @@ class LocalEngine:
                 storage_options=self._store.options,
                 commit_properties=_NEXT_COMMIT,  # otherwise the second of two creates version 1
             )
+
+    def add_columns(self, table: Table, columns: Sequence[Column]) -> None:
+        """Add columns to a table. They are nullable, even if they are declared NOT NULL."""
+        fields = pa.schema([stored(replace(column, nullable=True)) for column in columns])
+        added: list[Field] = list(Schema.from_arrow(fields).fields)
+        with explained(self._store.url(table)):
+            self.open(table).alter.add_columns(added, commit_properties=_COMMIT)
 
     def set_properties(self, table: Table, properties: Mapping[str, str]) -> None:
         """Set properties of a table, in one commit."""
@@ -184,7 +178,7 @@ class LocalEngine:
 
     def rebuild(self, table: Table, rows: Relation) -> None:
         """Replace a table of gold, as declared, in one commit."""
-        self._create(table)
+        self.create(table)
         delta = self.open(table)
         with self._stream(table, rows, stored_schema(table)) as found:
             write_deltalake(
@@ -242,18 +236,18 @@ class LocalEngine:
 
     def swap(self, seen: LeaseRow, wanted: LeaseRow, *, first: bool = False) -> bool:
         """Change gold/lease to ``wanted`` if its row is still ``seen``. Return True if it was."""
-        plain = arrow_types.rows(arrow_types.of_table(tables.LEASE), [wanted])
-        row = plain.cast(row_schema(tables.LEASE))
+        plain = arrow_types.rows(arrow_types.of_table(LEASE), [wanted])
+        row = plain.cast(row_schema(LEASE))
         for _ in range(_TRIES):
-            delta = self.open(tables.LEASE)
-            rows = self.collect(self.rows_of(tables.LEASE, delta))
+            delta = self.open(LEASE)
+            rows = self.collect(self.rows_of(LEASE, delta))
             found = rows.select(["id", "until"]).to_pylist()
             if found != ([] if first else [{"id": seen.id, "until": seen.until}]):
                 return False
-            with explained(self._store.url(tables.LEASE)):
+            with explained(self._store.url(LEASE)):
                 try:
                     write_deltalake(
-                        delta, row, mode="overwrite", schema_mode=schema_mode(tables.LEASE, delta),
+                        delta, row, mode="overwrite", schema_mode=schema_mode(LEASE, delta),
                         commit_properties=_NEXT_COMMIT,
                     )  # fmt: skip
                 except CommitFailedError:
@@ -261,13 +255,9 @@ class LocalEngine:
                 return True
         return False
 
-    def tidy(self, table: Table) -> None:
-        """Set declared properties that differ, then compact and vacuum."""
+    def compact(self, table: Table) -> None:
+        """Compact small files, and delete unused files."""
         delta = self.open(table)
-        differing = dict(table.properties.items() - delta.metadata().configuration.items())
-        if differing:
-            self.set_properties(table, differing)
-            refresh(delta)
         with self._alone(table):
             delta.optimize.compact(commit_properties=_COMMIT)
             delta.vacuum(dry_run=False, commit_properties=_COMMIT)

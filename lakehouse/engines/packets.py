@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from lakehouse.kernel.run_in_duckdb import Program
 
-    Packet = tuple[int, Any, pa.Buffer]  # columns as in SENT or GOLD
+    Packet = tuple[int, Any, pa.Buffer]  # part and kind, or as in GOLD
 
 DESCRIBED, SCRAPES, RUNS, SETS = range(4)
 """Kinds of rows of bronze."""
@@ -42,7 +42,6 @@ COST: Final = "_cost"
 """Target of packets with the cost of a part; their columns are the fields of ``Cost``."""
 
 BRONZE: Final = {"key": "bigint", "rows": "binary"}
-SENT: Final = {"part": "bigint", "kind": "int", "rows": "binary"}
 GOLD: Final = {"place": "bigint", "target": "string", "rows": "binary"}
 
 BEFORE_ERROR: Final = "<jmxlake-kernel>"

@@ -15,7 +15,6 @@ import pyarrow as pa
 
 from lakehouse.core.periods import HOUR_US, micros
 from lakehouse.engines import packets
-from lakehouse.engines.packets import Part
 from lakehouse.engines.relation import Relation, Rows, in_clusters, is_one_of, select, within_hours
 from lakehouse.kernel.run_in_duckdb import FLAGS, MOST_OF_A_PIECE, Program
 
@@ -132,14 +131,14 @@ class Batch:
         return sum(call.parts for call in self.calls)
 
 
-def parts_of(batch: Batch) -> list[Part]:
+def parts_of(batch: Batch) -> list[packets.Part]:
     """Return the parts of a batch, in the order of their numbers."""
-    parts: list[Part] = []
+    parts: list[packets.Part] = []
     place = 0
     for call in batch.calls:
         units = tuple((unit.cluster, micros(unit.hour)) for unit in call.units)
         places = -(-call.parts // _PARTS_OF_A_PLACE) if call.parts > 1 else 0
-        parts += [Part(units, place, places, number == 0) for number in range(call.parts)]
+        parts += [packets.Part(units, place, places, number == 0) for number in range(call.parts)]
         place += places
     return parts
 

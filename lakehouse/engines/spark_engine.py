@@ -6,7 +6,7 @@ It uses only SQL and the DataFrame API, so that it works over Spark Connect. The
 
 import re
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from typing import Final
@@ -153,18 +153,8 @@ class SparkEngine:
         with self._working_on():
             return spark_relations.frame_of(self._spark, rows).toArrow()
 
-    def define(self, table: Table) -> Detail | None:
-        """Create a table of gold as declared, or add its missing columns."""
-        found = self.detail(table)
-        if found is None:
-            self._create(table)
-        elif missing := [column for column in table.columns if column.name not in found.columns]:
-            added = ", ".join(column.ddl.replace(" NOT NULL", "") for column in missing)
-            with self._working_on(table):
-                self._spark.sql(f"ALTER TABLE {self.lake.name(table)} ADD COLUMNS ({added})")
-        return found
-
-    def _create(self, table: Table) -> None:
+    def create(self, table: Table) -> None:
+        """Create a table of gold as declared, if it does not exist."""
         with self._working_on(table):
             self._spark.sql(
                 f"CREATE TABLE IF NOT EXISTS {self.lake.name(table)} ({table.ddl}) "
@@ -182,6 +172,12 @@ class SparkEngine:
             + self.lake.location(table)
             + f" COMMENT {spark_text(table.comment)} TBLPROPERTIES ({_listed(table.properties)})"
         )
+
+    def add_columns(self, table: Table, columns: Sequence[Column]) -> None:
+        """Add columns to a table. They are nullable, even if they are declared NOT NULL."""
+        added = ", ".join(column.ddl.replace(" NOT NULL", "") for column in columns)
+        with self._working_on(table):
+            self._spark.sql(f"ALTER TABLE {self.lake.name(table)} ADD COLUMNS ({added})")
 
     def set_properties(self, table: Table, properties: Mapping[str, str]) -> None:
         """Set properties of a table, in one commit."""
@@ -262,14 +258,9 @@ class SparkEngine:
             # The platform might have compacted the table without a change of the row.
         return False
 
-    def tidy(self, table: Table) -> None:
-        """Set declared properties that differ, then compact and vacuum."""
+    def compact(self, table: Table) -> None:
+        """Compact small files, and delete unused files."""
         name = self.lake.name(table)
-        found = self.detail(table)
-        if found is None:  # no batch has needed staging
-            return
-        if any(found.properties.get(key) != value for key, value in table.properties.items()):
-            self.set_properties(table, table.properties)
         with self._working_on(table):
             if table is not STAGING:
                 self._spark.sql(f"OPTIMIZE {name}").collect()
@@ -303,7 +294,7 @@ class SparkEngine:
         """Write to staging and return the version, even if another rollup writes there."""
         name, mark = self.lake.name(STAGING), uuid.uuid4().hex
         # Not saveAsTable, which replaces the table. Unity Catalog refuses that for external tables.
-        self._create(STAGING)
+        self.create(STAGING)
         with self._working_on(STAGING):
             self._writable.check(STAGING)
             writer = made.writeTo(name).option("userMetadata", mark)

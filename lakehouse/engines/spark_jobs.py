@@ -24,7 +24,6 @@ from lakehouse.engines.packets import KIND_BITS, PARTS_BITS, Cost
 from lakehouse.engines.rollup_batches import Batch, Bronze, inputs, parts_of
 from lakehouse.engines.spark_relations import frame_of
 from lakehouse.kernel import run_in_duckdb
-from lakehouse.kernel.run_in_duckdb import Program
 from lakehouse.tables.table import spark_identifier
 
 _MOST_TASKS: Final = 4_096
@@ -34,7 +33,9 @@ _MOST_TASKS: Final = 4_096
 _LABELS: Final = "to_json(r.labels)"
 
 
-def frame(spark: SparkSession, bronze: Bronze, batch: Batch, program: Program) -> DataFrame:
+def frame(
+    spark: SparkSession, bronze: Bronze, batch: Batch, program: run_in_duckdb.Program
+) -> DataFrame:
     """Return the packets of gold for a batch: columns ``target`` and ``rows``.
 
     Args:

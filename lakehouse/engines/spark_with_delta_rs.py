@@ -14,7 +14,6 @@ from typing import Final
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from lakehouse import tables
 from lakehouse.core import table_faults
 from lakehouse.core.delta_rs import url_of
 from lakehouse.core.lake import Lake
@@ -27,7 +26,7 @@ from lakehouse.engines.relation import Relation, source
 from lakehouse.engines.rollup_batches import Batch, Bronze
 from lakehouse.engines.spark_engine import most_rows, one_line
 from lakehouse.kernel.run_in_duckdb import Program
-from lakehouse.tables import Table
+from lakehouse.tables import MEMBERS, RUNS, SCRAPES, Table
 
 _MOST_ROWS: Final = 75_000_000
 """Maximum rows of a batch. Its rows of gold, packed into about 11 bytes each, then fit into memory
@@ -72,14 +71,14 @@ class SparkWithDeltaRs(LocalEngine):
         running = spark_jobs.running(self._spark, batch, label, step)
         with running, one_line(self.lake.root):
             bronze = Bronze(
-                self._parquet(tables.RUNS, at.runs, span),
-                self._parquet(tables.SCRAPES, at.scrapes, span),
+                self._parquet(RUNS, at.runs, span),
+                self._parquet(SCRAPES, at.scrapes, span),
                 self.collect(named_sets(self, batch)),
             )
             try:
                 made = spark_jobs.frame(self._spark, bronze, batch, program).toArrow()
             except Exception:
-                for table in (tables.RUNS, tables.SCRAPES, tables.MEMBERS):
+                for table in (RUNS, SCRAPES, MEMBERS):
                     table_faults.refuse(self.open(table), self._store.url(table))
                 raise
         found: defaultdict[str, list[pa.Buffer]] = defaultdict(list)

@@ -14,11 +14,11 @@ from lakehouse.core.metrics import with_components
 from lakehouse.core.periods import DAY_US, Span, instant, iso, length, overlap, touching, union
 from lakehouse.core.subjects import is_whole
 from lakehouse.report import figures
+from lakehouse.report.facts.fields import bounds_in
 from lakehouse.report.figures import Row, span_of
 from lakehouse.report.summary import texts
 from lakehouse.report.summary.lines import MARKS, STYLES, printed
 from lakehouse.report.summary.opening import elapsed, period
-from lakehouse.report.summary.texts import frame_of
 from lakehouse.report.tables.table_spec import words
 
 MOST: Final = 20
@@ -60,8 +60,12 @@ def view(story: Row, *, terminal: bool | None = None, width: int | None = None) 
 
 
 def _parts(story: Row, width: int) -> Iterator[RenderableType]:
-    subject = ", ".join(name.labelled for name in figures.subject(story["subject"]))
-    cluster, frame = figures.name(story["cluster"]).text, frame_of(story)
+    subject = ", ".join(
+        f"{key.replace('_', ' ')} {figures.name(value).text}"
+        for key, value in story["subject"].items()
+        if key != "kind" and value is not None
+    )
+    cluster, frame = figures.name(story["cluster"]).text, texts.frame_of(story)
     owner = story.get("owner")
     owned = "" if owner is None else f", owner {figures.name(owner).text}"
     yield Text(f"{subject[:1].upper()}{subject[1:]} of cluster {cluster}{owned}", "bold")
@@ -114,7 +118,7 @@ def _objectives(story: Row) -> Iterator[RenderableType]:
 
 
 def _attained(row: Row) -> str:
-    share, low, high = (row[f"attainment{bound}"] for bound in figures.BOUNDS)
+    share, low, high = bounds_in(row, "attainment")
     text = display.share(share)
     if share is None or low is None or high is None or low == high:
         return text
@@ -144,7 +148,7 @@ def _details(row: Row) -> Iterator[str]:
     if row["op"] != "lte" or row["threshold"]:
         # Gold has no incidents of a metric with another threshold, only windows.
         shown, left = _greatest(row["bad"], _FEW, lambda bad: bad["bad_high_us"])
-        yield from (f"{_from_to(bad)} bad for {_time(bad, 'bad')}" for bad in shown)
+        yield from (f"{_from_to(bad)} bad for {_time(bad, 'bad_us')}" for bad in shown)
         if left:
             yield f"{display.plural(left, 'time')} more: see --json"
 
@@ -182,11 +186,11 @@ def _from_to(row: Row) -> str:
     return f"{display.day_and_time(row['start'])} to {end}"
 
 
-def _time(row: Row, stem: str) -> str:
+def _time(row: Row, key: str) -> str:
     """Return a duration with its bounds where they differ from it."""
-    found = texts.of(row, stem)
-    text, bounds = figures.length(found.us), texts.exactly(found)
-    return text if found.low == found.high == found.us else f"{text} ({bounds})"
+    found = bounds_in(row, key)
+    text, bounds = figures.length(found.value), texts.exactly(found)
+    return text if found.low == found.high == found.value else f"{text} ({bounds})"
 
 
 def _length(row: Row) -> int:
@@ -285,7 +289,7 @@ def _incidents(story: Row) -> Iterator[RenderableType]:
     yield Text("\nIncidents", "bold")
     shown, left = _greatest(story["intervals"], MOST, _length)
     for row in shown:
-        lasted = "" if row["lasted_us"] is None else f", {_time(row, 'lasted')}"
+        lasted = "" if row["lasted_us"] is None else f", {_time(row, 'lasted_us')}"
         title = f"{display.line(row['title'])}  {_from_to(row)}{lasted}"
         edges = (
             f"{verb} up to {display.length(row[key], 'up')} earlier"

@@ -27,15 +27,14 @@ from lakehouse.report.facts.report_record import SECTIONS, shown
 from lakehouse.report.facts.sections.tier_lag import LAGGING
 from lakehouse.report.figures import Facts, Row
 from lakehouse.report.page import week_lanes
-from lakehouse.report.page.page import html, objective_table
+from lakehouse.report.page.page import ObjectiveTable, html
 from lakehouse.report.page.svg import Axis, strip
-from lakehouse.report.page.week_lanes import lanes
 from lakehouse.report.summary import lines
 from lakehouse.report.summary.events import Event
 from lakehouse.report.summary.summarize import summarize
 from lakehouse.report.tables.section import Detail, sections
 from lakehouse.report.tables.storage import HELD, ORPHANS, WAITING
-from lakehouse.report.tables.table_spec import Cell, Column, Content, Listing
+from lakehouse.report.tables.table_spec import Cell, Column, Listing
 from lakehouse.slo.report_calendar import OF_UTC, Calendar
 
 
@@ -139,7 +138,7 @@ def question(facts: Mapping[str, Any], name: str) -> str:
         period=report.period,
         cluster=report.cluster,
         line=answer.line,
-        objectives=objective_table(report, lambda _: "objectives"),
+        objectives=ObjectiveTable(report, lambda _: "objectives"),
         lanes=drawn,
         listings=(*wanted, *observed.tables),
         notes=tuple(filter(None, (answer.note, observed.line))),
@@ -152,7 +151,7 @@ def _lanes(facts: Facts, asked: Question, axis: Axis, to: int) -> Markup | None:
     events = [one for one in facts["events"] or () if one["kind"] in asked.events]
     drawn_of = {**facts, "timelines": timelines, "events": events}
     drawn = week_lanes.lanes_of(drawn_of, week_lanes.steps_of(facts, to))
-    return lanes(drawn, (), (), axis, to) if drawn else None
+    return week_lanes.lanes(drawn, (), (), axis, to) if drawn else None
 
 
 def _objectives_of(facts: Facts, asked: Question) -> set[str]:
@@ -269,10 +268,8 @@ def tour(gold: Gold) -> str:
 
 def _columns(texts: Sequence[str], numbers: Sequence[str] = ()) -> tuple[Column, ...]:
     """Return columns that have only a heading; numbers are right-aligned."""
-    return tuple(
-        Column(one, Content(lambda _: Cell(), is_figure=one in numbers))
-        for one in (*texts, *numbers)
-    )
+    every = (*texts, *numbers)
+    return tuple(Column(one, lambda _: Cell(), is_figure=one in numbers) for one in every)
 
 
 def _count(number: int) -> Cell:

@@ -20,7 +20,7 @@ from lakehouse import tables
 from lakehouse.core import display, periods
 from lakehouse.core.lake import Lake
 from lakehouse.core.objective import Objective
-from lakehouse.core.subjects import FLOOR_PERCENT
+from lakehouse.core.subjects import FLOOR_PERCENT, SUBJECT, SUBJECT_COLUMNS, percentage
 from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import last_week, subjects_of, window_of
 from lakehouse.errors import LakeNotFoundError, OwnersError, PeriodError
@@ -153,13 +153,8 @@ class Choices:
             PeriodError: The text is not a percentage.
         """
         text = self["min_coverage"]
-        if not text:
-            return FLOOR_PERCENT
-        try:
-            floor = float(text)
-        except ValueError:
-            floor = -1.0
-        if not 0 <= floor <= 100:
+        floor = percentage(text) if text else FLOOR_PERCENT
+        if floor is None:
             raise PeriodError(
                 f"widget min_coverage: {display.line(text)} is not a percentage. Use 0 to 100"
             )
@@ -200,10 +195,7 @@ class Choices:
         return Gold(engine, cluster, period.aligned(window_seconds), window_seconds, known, now_us)
 
 
-_COLUMNS: Final = {
-    "topic": "topic", "client_id": "client_id", "user": "user_name", "group": "consumer_group",
-    "source": "source",
-}  # fmt: skip
+_COLUMNS: Final = dict(zip(SUBJECT, SUBJECT_COLUMNS, strict=True))
 """Columns of gold by the names that owners' patterns match."""
 
 

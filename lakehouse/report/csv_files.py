@@ -10,18 +10,11 @@ from typing import Final, NamedTuple
 
 from lakehouse.core import display
 from lakehouse.report import figures
-from lakehouse.report.facts import fields
 from lakehouse.report.facts.events.event_records import Use
-from lakehouse.report.facts.fields import OWNED, Column, Named, columns, keys
+from lakehouse.report.facts.fields import OWNED, Column, Named, columns, keys, record_at
 from lakehouse.report.facts.objectives import statement_rows, verdicts, weeks
 from lakehouse.report.facts.report_record import QUESTIONS, Report
-from lakehouse.report.facts.sections import golden_signals, hygiene, timelines
-from lakehouse.report.facts.sections.monitoring import (
-    Gap,
-    Metric,
-    SourceCoverage,
-    Subject as MetricSubject,
-)
+from lakehouse.report.facts.sections import golden_signals, hygiene, monitoring, timelines
 from lakehouse.report.figures import Facts, Row
 from lakehouse.report.owners import NAMES
 
@@ -63,7 +56,7 @@ class File(NamedTuple):
     @property
     def columns(self) -> tuple[Column, ...]:
         """Its columns, with the owner for rows about a topic, client or group."""
-        own = self.own or columns(fields.record_at(Report, str(self.rows)))
+        own = self.own or columns(record_at(Report, str(self.rows)))
         names = {column.name for column in own}
         owned = _OWNED if names & {*NAMES.values()} else ()
         return (*own, *(column for column in owned if column.name not in names))
@@ -187,7 +180,7 @@ _DECLARED: Final = (
     File("tiering_topics", "topic with bytes in remote storage", "tiering.topics"),
     File("capacity_topics", "topic with bytes on a disk", "capacity.topics"),
     File("own_metrics", "metric without a section of its own and subject, 20 at most",
-         "own_metrics.metrics.worst", (*columns(Metric), *columns(MetricSubject))),
+         "own_metrics.metrics.worst", (*columns(monitoring.Metric), *columns(monitoring.Subject))),
     File("owners", "owner; rows without an owner are last", "owners.accounts"),
     File("burn_rates", "objective, subject and pair of windows that burns, burned or may burn",
          "objectives.subjects.burn", (*_OBJECTIVE, *columns(statement_rows.Burn))),
@@ -259,7 +252,7 @@ _DECLARED: Final = (
          (*_OBJECTIVE, Column("week", "ISO week", "week"), *columns(weeks.TrendWeek))),
     File("coverage_sources", "source and family of metrics", "coverage.sources"),
     File("coverage_gaps", "gap of a source and family", "coverage.sources.gaps",
-         (*columns(SourceCoverage, "source", "family"), *columns(Gap))),
+         (*columns(monitoring.SourceCoverage, "source", "family"), *columns(monitoring.Gap))),
     File("answers", "question or section of the page", "answers"),
     File("lost_by_group", "group that lost records", "lost_before_read.totals"),
     File("timelines", "timeline and window", _points, (

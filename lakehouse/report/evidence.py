@@ -60,6 +60,15 @@ class Evidence(NamedTuple):
         """Return True if there is something to state, be it bad or good."""
         return self.state in ("bad", "good", "partly_known")
 
+    def coverage_clause(self, noun: str) -> str:
+        """Return how much of some subjects was observed; empty if that is nearly everything."""
+        parts = []
+        if self.observed_percent is not None and not self.is_observed:
+            parts.append(f"coverage {display.per_cent(self.observed_percent)}")
+        if self.subjects_unknown:
+            parts.append(f"{display.plural(self.subjects_unknown, noun)} without data")
+        return display.untied("; ".join(parts))
+
 
 @dataclass(frozen=True, slots=True)
 class Time:
@@ -107,6 +116,11 @@ def decide(facts: Facts, question: Question, *, bad: bool | None = None) -> Evid
         state = "partly_known"
     counts = (time.expected_us, time.observed_us, known, unknown)
     return Evidence(question.name, state, time.percent, *counts, reason)
+
+
+def decide_by_coverage(facts: Facts, question: Question) -> Evidence:
+    """Decide a question whose figures are neither good nor bad; the floor applies."""
+    return decide(facts, question._replace(has_figures=False))
 
 
 def floor_of(facts: Facts) -> float:
@@ -261,7 +275,7 @@ def subjects(facts: Facts, question: Question) -> tuple[int | None, int]:
         (key,) = question.subjects.keys
         return _counted(
             (name_of(row, question.names), figures.value_at(row, key) is not None)
-            for row in _rows(facts, question.subjects.path)
+            for row in figures.rows_at(facts, question.subjects.path)
         )
     wanted = set(question.judged)
     if not any(wanted & set(one.get("metrics") or ()) for one in facts.get("objectives") or ()):
@@ -286,7 +300,7 @@ def name_of(row: Row, names: Iterable[str]) -> tuple[Any, ...]:
 
 def bad_rows(facts: Facts, rows: Rows) -> list[Row]:
     """Return the rows with a figure above zero."""
-    return [row for row in _rows(facts, rows.path) if is_bad(row, rows.keys)]
+    return [row for row in figures.rows_at(facts, rows.path) if is_bad(row, rows.keys)]
 
 
 def is_bad(row: Row, keys: Iterable[str]) -> bool:
@@ -349,15 +363,7 @@ def _amount(value: Any) -> float:
 
 def _listed(facts: Facts, listed: Iterable[Rows]) -> Iterator[tuple[Row, str]]:
     for rows in listed:
-        yield from ((row, key) for row in _rows(facts, rows.path) for key in rows.keys)
-
-
-def _rows(facts: Facts, path: str) -> Iterator[Row]:
-    found = figures.value_at(facts, path)
-    if isinstance(found, Mapping):
-        yield found
-    else:
-        yield from found or ()
+        yield from ((row, key) for row in figures.rows_at(facts, rows.path) for key in rows.keys)
 
 
 # States without an answer.

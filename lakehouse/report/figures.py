@@ -17,17 +17,11 @@ Row = Mapping[str, Any]
 Facts = Mapping[str, Any]
 """The facts of a report, with the keys of ``facts/report_record.py``."""
 
-SUBJECT_KEYS: Final = ("group", "user", "client_id", "topic", "partition", "source")
-BOUNDS: Final = ("", "_low", "_high")
-"""Suffixes of a value and its bounds."""
-
 WIDE: Final = 0.05
 """Distance, as a share of the figure, from which bounds are text."""
 
 _ALIKE: Final = 0.1
 """Greatest difference of two bounds' distances, as a share of both, for ``±``."""
-
-_LABELS: Final = {"client_id": "client id"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,17 +31,15 @@ class Name:
     Attributes:
         text: The name, shortened, without invisible characters.
         title: The whole name, capped; empty if ``text`` is the whole name.
-        label: The kind of thing it names; empty if the column names it.
     """
 
     text: str
     title: str = ""
-    label: str = ""
 
     @property
-    def labelled(self) -> str:
-        """Label and name."""
-        return f"{self.label} {self.text}".strip()
+    def isolated(self) -> str:
+        """The name in Unicode isolates, so that its writing direction moves no word around it."""
+        return f"\u2068{self.text}\u2069"
 
 
 def moment(instant: str) -> int:
@@ -66,23 +58,13 @@ def span_of(row: Row, start: str = "start", end: str = "end") -> Span:
     return moment(row[start]), moment(row[end])
 
 
-def name(value: object, label: str = "", limit: int = display.NAME_LIMIT) -> Name:
+def name(value: object) -> Name:
     """Return a name that is safe to show, whatever characters it has."""
     # Escapes of invisible characters are six times as long, so shorten first.
     whole = display.visible(display.shorten(str(value), 2 * display.TITLE_LIMIT))
-    text = display.shorten(whole, limit) or "(empty)"
+    text = display.shorten(whole) or "(empty)"
     title = display.shorten(whole, display.TITLE_LIMIT)
-    return Name(text, "" if title == text or not whole else title, label)
-
-
-def subject(row: Row, keys: Iterable[str] = SUBJECT_KEYS) -> tuple[Name, ...]:
-    """Return the names of a row's subject; empty for the whole cluster."""
-    return tuple(name(row[key], _LABELS.get(key, key)) for key in keys if row.get(key) is not None)
-
-
-def single(value: object) -> tuple[Name, ...]:
-    """Return one name without a label; empty for None."""
-    return () if value is None else (name(value),)
+    return Name(text, "" if title == text or not whole else title)
 
 
 def badness(row: Row, *stems: str) -> tuple[float, float, float]:
@@ -150,7 +132,7 @@ def rows_at(facts: Row, path: str) -> Iterator[Row]:
     key, _, rest = path.partition(".")
     found = facts.get(key) or ()
     if isinstance(found, Mapping):
-        yield from rows_at(found, rest)
+        yield from rows_at(found, rest) if rest else (found,)
         return
     for row in found:
         yield from ({**row, **one} for one in rows_at(row, rest)) if rest else (row,)

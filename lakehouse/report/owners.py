@@ -30,8 +30,7 @@ from msgspec import Meta
 
 from lakehouse.errors import OwnersError
 from lakehouse.report.evidence import nothing_seen
-from lakehouse.report.facts import fields
-from lakehouse.report.facts.fields import Bounds, Known, Means
+from lakehouse.report.facts.fields import LABELS, OWNED, Bounds, Known, Means
 from lakehouse.report.figures import Row, value_at
 from lakehouse.tables import strict_yaml
 from lakehouse.tables.strict_files import UnreadableFileError
@@ -178,13 +177,13 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Raises:
             ValueError: It lacks one.
         """
-        for keys in (fields.LABELS, tuple(_PATTERNS)):
+        for keys in (LABELS, tuple(_PATTERNS)):
             if all(getattr(self, key) in (None, "") for key in keys):
                 raise ValueError(f"an entry has one of {', '.join(keys)}")
 
     def rule(self) -> Rule:
         """Return the owner and the patterns by the key of the name that they match."""
-        labels = {key: str(label).strip() for key in fields.LABELS if (label := getattr(self, key))}
+        labels = {key: str(label).strip() for key in LABELS if (label := getattr(self, key))}
         patterns = {
             name: pattern([globs] if isinstance(globs, str) else globs)
             for key, name in _PATTERNS.items()
@@ -194,9 +193,7 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 _ONE_OF_EACH: Final = {
-    "allOf": [
-        {"anyOf": [{"required": [key]} for key in keys]} for keys in (fields.LABELS, _PATTERNS)
-    ]
+    "allOf": [{"anyOf": [{"required": [key]} for key in keys]} for keys in (LABELS, _PATTERNS)]
 }
 """JSON Schema of ``Entry.__post_init__``."""
 
@@ -258,9 +255,9 @@ _TIERED: Final = ("uploaded_bytes", "read_bytes", "stored_byte_seconds")
 class Account(NamedTuple):
     """Error budgets, throttling and storage of an owner: sums of the known figures."""
 
-    team: Annotated[str | None, fields.OWNED["team"]]
-    owner: Annotated[str | None, fields.OWNED["owner"]]
-    tier: Annotated[str | None, fields.OWNED["tier"]]
+    team: Annotated[str | None, OWNED["team"]]
+    owner: Annotated[str | None, OWNED["owner"]]
+    tier: Annotated[str | None, OWNED["tier"]]
     topics: Annotated[int, Means("number of topics")]
     clients: Annotated[int, Means("number of clients with a quota or throttling")]
     groups: Annotated[int, Means("number of groups that may have lost offsets")]
@@ -290,16 +287,11 @@ def accounts(facts: Mapping[str, Any], prices: Prices | None) -> list[Account]:
     rows: dict[Owner, defaultdict[str, list[Row]]] = {}
     for kind, (path, _) in _COUNTED.items():
         for row in value_at(facts, path) or ():
-            owner = Owner(*map(row.get, fields.LABELS))
+            owner = Owner(*map(row.get, LABELS))
             rows.setdefault(owner, defaultdict(list))[kind].append(row)
     was_read = {kind: not nothing_seen(facts, one) for kind, (_, one) in _COUNTED.items()}
     owners = sorted(rows, key=lambda owner: (owner == NO_OWNER, *map(str, owner)))
-    return [
-        _account(owner, rows[owner], was_read, prices)._replace(
-            highest_used=_highest_used(facts, owner), total_used=_total_used(facts, owner.team)
-        )
-        for owner in owners
-    ]
+    return [_account(facts, owner, rows[owner], was_read, prices) for owner in owners]
 
 
 def _highest_used(facts: Mapping[str, Any], owner: Owner) -> float | None:
@@ -319,8 +311,9 @@ def _total_used(facts: Mapping[str, Any], team: str | None) -> float | None:
 
 
 def _account(
-    owner: Owner, rows: Mapping[str, list[Row]], was_read: Mapping[str, bool], prices: Prices | None
-) -> Account:
+    facts: Mapping[str, Any], owner: Owner, rows: Mapping[str, list[Row]],
+    was_read: Mapping[str, bool], prices: Prices | None,
+) -> Account:  # fmt: skip
     def total(kind: str, key: str) -> float | None:
         known = [row[key] for row in rows[kind] if row.get(key) is not None]
         return sum(known) if known or (was_read[kind] and not rows[kind]) else None
@@ -340,8 +333,8 @@ def _account(
         topics=len({row.get("topic") for row in rows["topic"]}),
         clients=len({(row.get("user"), row.get("client_id")) for row in clients}),
         groups=len({row.get("group") for row in groups}),
-        highest_used=None,
-        total_used=None,
+        highest_used=_highest_used(facts, owner),
+        total_used=_total_used(facts, owner.team),
         throttled_us=Bounds(*(total("client", key) for key in keys)),
         **moved,
         disk_byte_seconds=disk,

@@ -14,9 +14,8 @@ from typing import Final
 import pyarrow as pa
 
 from lakehouse import tables
-from lakehouse.core import table_faults
 from lakehouse.core.periods import DAY_US, FIRST, HOUR_US, LAST, micros
-from lakehouse.core.table_faults import FaultyFile
+from lakehouse.core.table_faults import FaultyFile, what
 from lakehouse.engines.engine import Engine, Remark, Staged, ask, in_hours, span_of
 from lakehouse.engines.relation import Relation, in_clusters, select, text, united, within_hours
 from lakehouse.engines.rollup_batches import HourSet
@@ -263,7 +262,7 @@ def accept_lost(engine: Engine, check: Callable[[], None], step: Callable[[str],
             engine.write(tables.REJECTED, arrow_types.rows(shape, rows))
         check()
         engine.drop_missing_files(table)
-        step(Remark(f"{table.path}: {table_faults.what(files)}; accepted as lost"))
+        step(Remark(f"{table.path}: {what(files)}; accepted as lost"))
 
 
 def _lost_hours(

@@ -67,11 +67,14 @@ def is_outdated(lake: Lake, table: Table, detail: Detail | None) -> bool:
 
 def prepare(engine: Engine, table: Table) -> str:
     """Create a table of gold or add its missing columns, and return a line about it."""
-    before = engine.define(table)
-    if before is None:
+    found = engine.detail(table)
+    if found is None:
+        engine.create(table)
         return f"new table {table.name}"
-    added = [name for name in table.column_names if name not in before.columns]
-    return f"new columns of {table.name}: {', '.join(added)}"
+    missing = [column for column in table.columns if column.name not in found.columns]
+    if missing:
+        engine.add_columns(table, missing)
+    return f"new columns of {table.name}: {', '.join(column.name for column in missing)}"
 
 
 def prepare_all(engine: Engine, outdated: Sequence[Table]) -> Iterator[str]:
@@ -91,7 +94,7 @@ def horizon(committed: dt.datetime, keep_windows_days: int) -> dt.date:
 def tidy(
     engine: Engine, horizon: dt.date, check: Callable[[], None], step: Callable[[str], None]
 ) -> None:
-    """Delete old 5-minute rows, compact small files, and delete unused files.
+    """Delete old 5-minute rows, set differing properties, compact, and delete unused files.
 
     After a kill the table is unchanged, and the next vacuum deletes new files.
 
@@ -103,12 +106,17 @@ def tidy(
     """
 
     def tidy_one(table: tables.Table) -> None:
+        found = engine.detail(table)
+        if found is None:  # no batch has needed a scratch table
+            return
         if table not in engine.scratch and not engine.commits(table, 1)[0].number:
             return  # an empty table
         check()
         if table in tables.EXPIRING:
             engine.write(table, None, before_date(horizon))
-        engine.tidy(table)
+        if differing := dict(table.properties.items() - found.properties.items()):
+            engine.set_properties(table, differing)
+        engine.compact(table)
         step(f"tidied {table.name}")
 
     with ThreadPoolExecutor(engine.at_once) as pool:

@@ -22,13 +22,7 @@ from lakehouse.engines.rollup_batches import Versions
 from lakehouse.errors import LakeReplacedError, MissingFilesError, TableSchemaError
 from lakehouse.kernel.build_program import build_program
 from lakehouse.kernel.run_in_duckdb import Program
-from lakehouse.rollup import (
-    dimensions,
-    gold_tables,
-    plan,
-    progress as progresses,
-    repair as repairs,
-)
+from lakehouse.rollup import dimensions, gold_tables, plan, progress as progresses, repair
 from lakehouse.rollup.commit import Commit, accept_lost, rejected_dates, set_aside
 from lakehouse.rollup.lease import Lease, hold
 from lakehouse.rollup.plan import Wanted
@@ -126,7 +120,7 @@ def _rollup(
     wanted: Wanted,
 ) -> Outcome:
     if wanted.check_files or wanted.since or wanted.accept_lost:
-        repairs.drop_state_files(engine)
+        repair.drop_state_files(engine)
     found = gold_tables.details(engine, (*plan.READ, *gold_tables.EVERY))
     gold_tables.check_bronze(engine.lake, {table: found[table] for table in plan.READ})
     check_layout(engine, found)
@@ -141,11 +135,11 @@ def _rollup(
     now_us = micros(state.newest.committed) // HOUR_US * HOUR_US + HOUR_US  # the end of its hour
     is_new = last.row is None or last.row.versions != state.versions
     is_due = is_new or _is_tidy_due(last, wanted)
-    files: repairs.Lost = {}
+    files: repair.Lost = {}
     if wanted.check_files or wanted.since or _is_tidy_due(last, wanted):
-        files = repairs.lost_files(engine, found, now_us)
-    lost = repairs.lost(engine, found, last.row, now_us)
-    in_doubt = repairs.merged(lost, files)
+        files = repair.lost_files(engine, found, now_us)
+    lost = repair.lost(engine, found, last.row, now_us)
+    in_doubt = repair.merged(lost, files)
     asked = wanted.since or wanted.accept_lost
     if not (outdated or asked or in_doubt or is_due):
         return Outcome(0, state.versions)
@@ -154,8 +148,8 @@ def _rollup(
         gold_tables.prepare(engine, tables.LEASE)
     with hold(engine, wanted.terms, take_over=wanted.take_over, lease_id=wanted.lease) as held:
         progress("lease")
-        repairs.mark(engine, in_doubt, found, held.check)
-        to_make = [repairs.marked(table, in_doubt) for table in outdated]
+        repair.mark(engine, in_doubt, found, held.check)
+        to_make = [repair.marked(table, in_doubt) for table in outdated]
         for action in gold_tables.prepare_all(engine, to_make):
             progress(action)
         for table in files:
@@ -211,8 +205,8 @@ class _Run:
     held: Lease
     step: Step
     watch: Callable[[Done], None]
-    found: repairs.Found
-    in_doubt: repairs.Lost
+    found: repair.Found
+    in_doubt: repair.Lost
 
     def to(self, last: progresses.Last, state: plan.State) -> Outcome:
         """Update gold to the versions of bronze in ``state``."""
@@ -258,9 +252,9 @@ class _Run:
 
     def _repair(self, row: Progress, state: plan.State, first: dt.date) -> Progress:
         """Recompute only untrusted tables; new rows in bronze follow later."""
-        repair = self._repair_of(self.in_doubt, state, first)
-        recomputed = repair.recompute(row, self.window_seconds)
-        repair.settle(recomputed)
+        own = self._repair_of(self.in_doubt, state, first)
+        recomputed = own.recompute(row, self.window_seconds)
+        own.settle(recomputed)
         hours = len(recomputed.done)
         now = dt.datetime.now(dt.UTC)
         repaired = replace(
@@ -275,19 +269,17 @@ class _Run:
         self, todo: plan.Plan, row: Progress | None, state: plan.State, first: dt.date
     ) -> None:
         """Remove recomputed hours from the incomplete hours that tables note."""
-        recomputed = repairs.Recomputed(todo.chosen, todo.left)
+        recomputed = repair.Recomputed(todo.chosen, todo.left)
         if row is None and self.in_doubt:
             self._repair_of(self.in_doubt, state, first).settle(recomputed)
-        noted = repairs.noted_gaps(self.found)
+        noted = repair.noted_gaps(self.found)
         if self.wanted.since is not None and noted:
             self._repair_of(noted, state, first).clear(recomputed, self.wanted.since)
 
-    def _repair_of(
-        self, in_doubt: repairs.Lost, state: plan.State, first: dt.date
-    ) -> repairs.Repair:
+    def _repair_of(self, in_doubt: repair.Lost, state: plan.State, first: dt.date) -> repair.Repair:
         most = self.wanted.most_rows or self.engine.most_rows
         kernel, check = self._kernel(state), self.held.check
-        return repairs.Repair(self.engine, in_doubt, state, kernel, first, check, self.step, most)
+        return repair.Repair(self.engine, in_doubt, state, kernel, first, check, self.step, most)
 
     def _clear_batches(self) -> None:
         progresses.clear_batches(self.engine)

@@ -146,7 +146,7 @@ def _take_over(
         check()
         made = replace(target, properties=target.properties | notes)
         if is_moved:
-            engine.define(made)
+            engine.create(made)
         none = arrow_types.rows(arrow_types.of_table(table), [])
         engine.rebuild(made, select(sql, old=engine.rows(read), none=none))
     if is_moved:  # without this mark a second run would copy its rows again

@@ -6,9 +6,9 @@ from operator import eq, lt
 from typing import Final
 
 from lakehouse.core.metrics import COPY_LAG, DELETE_LAG, LEADERLESS, NODE_FENCED, UNDER_MIN_ISR
-from lakehouse.core.periods import HOUR_US
+from lakehouse.core.periods import HOUR_US, MINUTE_US, SECOND_US
 from lakehouse.sample import cluster, timeline
-from lakehouse.sample.cluster import BROKERS, MINUTE_US, SECOND_US, SOURCES, TOPICS, Subject, Topic
+from lakehouse.sample.cluster import BROKERS, SOURCES, TOPICS, Subject, Topic
 from lakehouse.sample.timeline import ABSENT, History, Increments, Series, Timeline, Value, leader
 
 _SLOW_EACH: Final = 3

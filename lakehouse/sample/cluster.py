@@ -5,12 +5,9 @@ from collections.abc import Iterator
 from typing import Final, Literal, NamedTuple
 
 from lakehouse.core import metrics
-from lakehouse.core.periods import DAY_US
+from lakehouse.core.periods import DAY_US, MINUTE_US, SECOND_US
 from lakehouse.tables import FLAG_DISTRIBUTION, FLAG_KNOWN_WRONG
 from lakehouse.tables.agent_names import LOST
-
-SECOND_US: Final = 1_000_000
-MINUTE_US: Final = 60 * SECOND_US
 
 NAME: Final = "sample"
 KAFKA_VERSION: Final = "4.3.1"

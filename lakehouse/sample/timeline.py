@@ -12,9 +12,9 @@ from itertools import accumulate, pairwise
 from operator import attrgetter
 from typing import Final, Literal, NamedTuple
 
-from lakehouse.core.periods import DAY_US, HOUR_US
+from lakehouse.core.periods import DAY_US, HOUR_US, MINUTE_US, SECOND_US
 from lakehouse.sample import cluster
-from lakehouse.sample.cluster import MINUTE_US, SECOND_US, Incident, Metric, Subject
+from lakehouse.sample.cluster import Incident, Metric, Subject
 from lakehouse.tables import DEFAULT_WINDOW_SECONDS
 
 WINDOW_US: Final = DEFAULT_WINDOW_SECONDS * 1_000_000

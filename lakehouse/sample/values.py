@@ -14,9 +14,9 @@ from operator import itemgetter
 from typing import Final, NamedTuple
 
 from lakehouse.core.metrics import GROUP_LAG, PARTITION_LAG
-from lakehouse.core.periods import DAY_US, HOUR_US, micros
+from lakehouse.core.periods import DAY_US, HOUR_US, MINUTE_US, SECOND_US, micros
 from lakehouse.sample import broker_series, cluster, timeline
-from lakehouse.sample.cluster import MARGIN_US, MINUTE_US, SECOND_US, Subject
+from lakehouse.sample.cluster import MARGIN_US, Subject
 from lakehouse.sample.timeline import ABSENT, History, Increments, Series, Timeline, Value, leader
 from lakehouse.tables.agent_names import LOST
 

@@ -17,7 +17,7 @@ from lakehouse import tables
 from lakehouse.core.delta_rs import explained
 from lakehouse.core.lake import checked_root
 from lakehouse.core.metrics import shipped_rows, shipped_traits
-from lakehouse.core.periods import DAY_US, iso
+from lakehouse.core.periods import DAY_US, MINUTE_US, iso
 from lakehouse.engines.delta_tables import stored_schema
 from lakehouse.errors import LakehouseError
 from lakehouse.kernel import arrow_types, run_in_duckdb
@@ -57,8 +57,8 @@ _OWNERS: Final[dict[str, Any]] = {
     },
 }  # fmt: skip
 _MARK: Final = "# By jmxlake sample, which writes over it; delete this line to keep it.\n"
-_BEFORE_US: Final = 30 * cluster.MINUTE_US
-_PLANNED_US: Final = 90 * cluster.MINUTE_US
+_BEFORE_US: Final = 30 * MINUTE_US
+_PLANNED_US: Final = 90 * MINUTE_US
 
 
 class Beside(NamedTuple):
@@ -143,7 +143,7 @@ def write_files(files: Beside, happened: Sequence[cluster.Incident]) -> None:
 def _planned(happened: Sequence[cluster.Incident]) -> list[dict[str, Any]]:
     """Return an hour and a half of each day on which all brokers are restarted."""
     days = sorted({one.from_us // DAY_US * DAY_US for one in happened if one.kind == "restarted"})
-    starts = [day + cluster.RESTART_MINUTE * cluster.MINUTE_US - _BEFORE_US for day in days]
+    starts = [day + cluster.RESTART_MINUTE * MINUTE_US - _BEFORE_US for day in days]
     return [
         {
             "start": iso(start), "end": iso(start + _PLANNED_US), "clusters": [cluster.NAME],

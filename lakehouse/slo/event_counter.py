@@ -184,8 +184,8 @@ class EventCounter:
         clusters = {one.subject.cluster for one in self.lifetimes}
         time = UncountedTime(self.gold, clusters, Period.of(span), self.sources)
         hidden: defaultdict[Source, list[Span]] = defaultdict(list)
-        for families in families_by_metric(meanings).values():
-            for source, own in time.of(families).items():
+        for metric, families in families_by_metric(meanings).items():
+            for source, own in time.of(metric, families).items():
                 hidden[source] += own.covered
         size, number = self.gold.window_us, Counter(cluster for cluster, _ in hidden)
         shares: defaultdict[tuple[str, str | None, int], float] = defaultdict(float)

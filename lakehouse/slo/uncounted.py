@@ -10,6 +10,11 @@ Counts are lost in these times:
 
 The reading that shows the counts of a gap at an edge of the period is outside the period, so such a
 gap hides counts as well. A restart between two scrapes causes an event, but not a gap.
+
+Kafka removes a counter of a broker with its process, and a topic's counter when the broker stops
+leading the topic. If a source is read and does not have a series of a counter that its process had,
+the counter has vanished: the broker hides it, or its last counts are lost. A counter that was
+hidden from the start of a process looks like one without events.
 """
 
 from collections import defaultdict
@@ -19,9 +24,10 @@ from functools import cached_property
 from typing import Final, NamedTuple
 
 from lakehouse import tables
+from lakehouse.core.metrics import known
 from lakehouse.core.periods import HOUR_US, Period, Span, overlap, union, without
 from lakehouse.engines.gold_reader import GoldRows, Row
-from lakehouse.engines.relation import is_one_of
+from lakehouse.engines.relation import is_one_of, select
 from lakehouse.errors import TableNotFoundError
 from lakehouse.slo.sli_query import Lifetime
 from lakehouse.tables.agent_names import role_of
@@ -30,6 +36,9 @@ from lakehouse.tables.bronze import MAX_GAP_INTERVALS
 RESTARTED: Final = "source_restart"
 _BASELINE_LOST: Final = ("spool_damaged", "spool_restored", "journal_unreadable")
 """Events that can leave an agent with an older baseline, or with none."""
+
+_COUNTED: Final = ("source", "topic")
+"""Levels of counters that a process keeps."""
 
 _OF_TOPICS: Final = ("broker", "cluster")
 """Roles of sources that count for topics, even if no agent ever tried to read the family."""
@@ -131,18 +140,60 @@ class UncountedTime:
         default_factory=dict, compare=False, repr=False
     )
 
-    def of(self, families: Collection[str]) -> Mapping[Source, Uncounted]:
-        """Return the hidden time of every source that has counters of some families.
+    def of(self, metric: str, families: Collection[str]) -> Mapping[Source, Uncounted]:
+        """Return the hidden time of a counter of every source that has counters of its families.
 
-        Any of the families reads them. A source without such a reading is hidden for its whole
-        life.
+        Any of the families reads it. A source without such a reading is hidden for its whole life.
         """
         key = frozenset(families)
         if key not in self._known:
             self._known[key] = self._of(key)
-        return self._known[key]
+        found = dict(self._known[key])
+        for source, spans in self.vanished(metric, key).items():
+            if own := found.get(source):
+                lost, covered = (union([*one, *spans]) for one in own[:2])
+                found[source] = own._replace(spans=lost, covered=covered)
+        return found
 
-    def _of(self, families: frozenset[str]) -> Mapping[Source, Uncounted]:
+    def vanished(self, metric: str, families: Collection[str]) -> Mapping[Source, list[Span]]:
+        """Return the time in which a source was read and a counter had vanished, if any."""
+        one = known().get(metric)
+        if one is None or one.kind != "counter" or one.level not in _COUNTED:
+            return {}
+        found: defaultdict[Source, list[Span]] = defaultdict(list)
+        ok = self._ok(frozenset(families)) if metric in self._last_series else {}
+        for source, (last_us, seen_us), next_us in self._last_series.get(metric, ()):
+            ends = [at[0] for at in self._broken.get(source, ()) if at[1] > last_us]
+            gap = seen_us, min([next_us or self.period.span[1], *ends])
+            parts = (overlap(gap, read[:2]) for read in ok.get(source, ()))
+            found[source] += [part for part in parts if part]
+        return {source: spans for source, spans in found.items() if spans}
+
+    @cached_property
+    def _last_series(self) -> Mapping[str, list[tuple[Source, Span, int | None]]]:
+        """Source, last window with a series of a counter before one without, and next series."""
+        kept = self.gold.are_kept(self.period.start.date())
+        size = self.gold.window_us if kept else HOUR_US
+        rows = (self.gold.windows if kept else self.gold.hours)(tables.SOURCES, self.period)
+        windows = select(
+            "SELECT r.cluster, r.source, r.metric, r.window_start, lead(r.window_start) OVER "
+            "(PARTITION BY r.cluster, r.source, r.metric ORDER BY r.window_start) AS next_us "
+            f"FROM {{rows}} r WHERE {self._of_clusters} AND r.value_seconds IS NULL "
+            "AND r.series_seen_us > 0",
+            rows=rows,
+        )
+        found: defaultdict[str, list[tuple[Source, Span, int | None]]] = defaultdict(list)
+        for row in self.gold.ask(
+            "SELECT r.* FROM {rows} r "
+            f"WHERE r.next_us IS NULL OR r.next_us > r.window_start + {size}",
+            rows=windows,
+        ):
+            source, start = (row["cluster"], row["source"]), row["window_start"]
+            found[row["metric"]].append((source, (start, start + size), row["next_us"]))
+        return found
+
+    def _ok(self, families: frozenset[str]) -> Mapping[Source, list[Stretch]]:
+        """Return the successful scrapes of any of some families, by source with any scrape."""
         ok: defaultdict[Source, list[Stretch]] = defaultdict(list)
         for row in self._readings:
             if row["family"] in families:
@@ -150,6 +201,10 @@ class UncountedTime:
                 if row["outcome"] == "ok":
                     reach_us = round(MAX_GAP_INTERVALS * (row["interval_us"] or 0))
                     stretches.append(Stretch(row["started_at"], row["ended_at"], reach_us))
+        return ok
+
+    def _of(self, families: frozenset[str]) -> Mapping[Source, Uncounted]:
+        ok = self._ok(families)
         found = {}
         for subject, spans, has_ended in self.lifetimes if ok else ():
             source = (subject.cluster, str(subject.source))

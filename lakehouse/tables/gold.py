@@ -448,6 +448,9 @@ BEYOND: Final = "no calendar has its start"
 LOST: Final = "its data file is gone"
 """Reason in gold/rejected of hours of bronze that are lost: no rollup computes them."""
 
+CONTRADICTED: Final = "another agent contradicts it"
+"""Reason in gold/rejected of values above zero; they are used, but not as sure."""
+
 HOURS: Final = (
     PARTITIONS, TOPICS, CLIENTS, GROUPS, SOURCES, LABELLED, COVERAGE, LOST_OFFSETS,
     CONSUMER_LAG, SLI,

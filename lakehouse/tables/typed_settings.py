@@ -13,7 +13,7 @@ import re
 import types
 from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import version
-from operator import or_
+from operator import getitem, or_
 from typing import Annotated, Any, Final, TypeVar, Union, get_args, get_origin
 
 import msgspec
@@ -23,6 +23,7 @@ _T = TypeVar("_T")
 _UNKNOWN: Final = re.compile(r"unknown field `(.+)`")
 _EXPECTED: Final = "expected"
 _INDEX: Final = re.compile(r"\[\d+\]")
+_PARTS: Final = re.compile(r"[^.\[\]]+")
 _MISSING: Final = re.compile(r"missing required field `(.+)`")
 
 
@@ -59,10 +60,16 @@ def convert(content: Any, kind: type[_T], dec_hook: Callable[[type, Any], Any] |
     Raises:
         WrongSettingError: A setting is wrong.
     """
-    try:
+
+    def converted(content: Any) -> _T:
         return msgspec.convert(content, kind, dec_hook=dec_hook)
+
+    try:
+        return converted(content)
     except msgspec.ValidationError as error:
-        raise explained(error, kind) from None
+        wrong = explained(error, kind)
+        key = _named(wrong.key, content, converted, str(error))
+        raise WrongSettingError(key, wrong.problem) from None
     except UnicodeEncodeError:
         raise WrongSettingError("", "a lone surrogate where a known word is expected") from None
 
@@ -75,7 +82,7 @@ def explained(error: msgspec.ValidationError, kind: Any) -> WrongSettingError:
         kind: The type that the content was converted to.
     """
     text, _, place = str(error).partition(" - at ")
-    key = place.strip("`").removeprefix("$").strip(".").replace("[...]", ".*")
+    key = place.strip("`").removeprefix("$").replace("[...]", ".*").strip(".")
     of = _type_info(kind)
     if unknown := _UNKNOWN.search(text):
         return _unknown(of, key, unknown[1])
@@ -84,6 +91,37 @@ def explained(error: msgspec.ValidationError, kind: Any) -> WrongSettingError:
     if text.startswith(("Expected ", "Invalid ")) and (expected := _expected(of, key)):
         return WrongSettingError(key, f"expected {expected}")
     return WrongSettingError(key, text)
+
+
+def _named(key: str, content: Any, convert: Callable[[Any], object], error: str) -> str:
+    """Return a key with the name in a mapping that msgspec omits, such as ``log`` in ``log.cap``.
+
+    Args:
+        key: The key, such as ``*.cap``.
+        content: The content.
+        convert: Converts the content.
+        error: Its error.
+    """
+    head, star, tail = key.partition("*")
+    place = [int(part) if part.isdecimal() else part for part in _PARTS.findall(head)]
+    entries = functools.reduce(getitem, place, content) if star else {}
+    for name, value in entries.items():
+        try:
+            convert(_with(content, place, {name: value}))
+        except msgspec.ValidationError as other:
+            if str(other) == error:
+                return f"{head}{name}{tail}"
+    return key
+
+
+def _with(content: Any, place: list[Any], value: Any) -> Any:
+    """Return a copy of the content with another value at a place."""
+    if not place:
+        return value
+    first, *rest = place
+    copy = content.copy()
+    copy[first] = _with(content[first], rest, value)
+    return copy
 
 
 @functools.cache

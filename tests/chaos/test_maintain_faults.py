@@ -91,7 +91,7 @@ class Lake:
         return DeltaTable(url, version=version, storage_options=self.options)
 
 
-@pytest.fixture(params=["folder", "s3"])
+@pytest.fixture(params=[pytest.param("folder", marks=pytest.mark.nightly), "s3"])
 def lake(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Lake]:
     file = tmp_path / "options.yaml"
     if request.param == "folder":

@@ -75,7 +75,7 @@ class Reader:
         kept, _ = runnable(script)
         for old, new in {
             "localhost:9092": self.broker,
-            "/opt/kafka/": f"{self.kafka}/",
+            "/opt/kafka": str(self.kafka),
             "pip install ": "pip install --no-index --no-build-isolation ",
         }.items():
             kept = kept.replace(old, new)

@@ -52,7 +52,7 @@ def test_table_whose_metadata_has_sql_is_not_written(
     spark: SparkSession, tmp_path: Path, change: Callable[[dict[str, Any]], None]
 ) -> None:
     engine = SparkEngine(spark, Lake(str(tmp_path)))
-    engine.define(_TABLE)
+    engine.create(_TABLE)
     log = tmp_path / _TABLE.path / "_delta_log"
     commit(log, change)
     before = sorted(file.name for file in log.glob("*.json"))

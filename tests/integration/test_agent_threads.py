@@ -198,7 +198,7 @@ def test_unwritable_spool_stops_neither_start_nor_end(
     with pytest.raises(SpoolError):
         stage.agent.run(stage.stop)
     stopper.join()
-    assert not stage.agent.stats.spool_writable
+    assert stage.agent.stats.spool_error
     assert stage.delivery.calls_failed, "what is in the spool may be delivered all the same"
     assert stage.sources[0].closed
 

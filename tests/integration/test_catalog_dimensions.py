@@ -46,7 +46,7 @@ def in_catalog(spark: SparkSession) -> Iterator[SparkEngine]:
 def filled(engine: Engine) -> dict[str, list[str]]:
     """Write the dimensions twice, then after a change; return their rows without times."""
     for table in (*tables.DIMENSIONS, tables.SUBJECTS, tables.LEASE):
-        engine.define(table)
+        engine.create(table)
     subject = {"cluster": "c", "kind": "client", "user_name": "it's", "client_id": "a\\b"}
     row = dict.fromkeys(tables.SUBJECTS.column_names) | subject
     row |= {"first_seen": NOON_US, "last_seen": NOON_US}

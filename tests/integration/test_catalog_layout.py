@@ -63,7 +63,7 @@ def test_catalog_clusters_managed_tables_only(
     spark: SparkSession, engine: SparkEngine, tmp_path: Path
 ) -> None:
     for table in CREATED:
-        engine.define(table)
+        engine.create(table)
         found = detail(spark, engine, table)
         assert found["name"] == f"{engine.lake.schema_of(table)}.{table.name}"
         laid_out = (found["partitionColumns"], found["clusteringColumns"])
@@ -72,7 +72,7 @@ def test_catalog_clusters_managed_tables_only(
         spark.sql(f"DROP TABLE {engine.lake.name(table)}")
     external = SparkEngine(spark, Lake("/nowhere", GOLD, gold_root=str(tmp_path)))
     for table in CREATED:
-        external.define(table)
+        external.create(table)
         found = detail(spark, external, table)
         assert found["partitionColumns"] == list(table.partition_by)
         assert found["clusteringColumns"] == []
@@ -82,13 +82,13 @@ def test_catalog_clusters_managed_tables_only(
 def test_clustered_table_is_written_compacted_and_readable(
     spark: SparkSession, engine: SparkEngine
 ) -> None:
-    engine.define(tables.LAGS)
+    engine.create(tables.LAGS)
     for hour in range(4):
         engine.write(tables.LAGS, lags(hour))
     third = "date IN ('1970-01-01') AND (window_start >= '1970-01-01T02:00:00+00:00' AND "
     third += "window_start < '1970-01-01T03:00:00+00:00')"
     engine.write(tables.LAGS, lags(2, 2), third)
-    engine.tidy(tables.LAGS)
+    engine.compact(tables.LAGS)
     found = detail(spark, engine, tables.LAGS)
     assert found["numFiles"] == 1
     place = found["location"].removeprefix("file:")

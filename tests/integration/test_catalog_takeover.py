@@ -62,7 +62,7 @@ def values(table: Table) -> list[Any]:
 
 def make_older(engine: SparkEngine, table: Table) -> None:
     before = older(table)
-    engine.define(before)
+    engine.create(before)
     engine.write(before, arrow_types.rows(arrow_types.of_table(before), [values(before)]))
 
 

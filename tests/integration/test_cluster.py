@@ -154,7 +154,14 @@ def test_paused_broker_is_silent_until_resumed(cluster):
     cluster.wait_ready()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize(
+    "number",
+    [
+        pytest.param(signal.SIGINT, marks=pytest.mark.nightly),
+        pytest.param(signal.SIGTERM, marks=pytest.mark.nightly),
+        signal.SIGKILL,
+    ],
+)
 def test_leaves_no_process_behind(tmp_path, number):
     parent = subprocess.Popen(
         [sys.executable, "-c", STARTS_AND_WAITS, str(tmp_path / "cluster")],

@@ -227,8 +227,8 @@ sasl.client.callback.handler.class={handler}
          "file were refused"),  # a broker of ours has no such mechanism, and is asked for it
         ("software.amazon.msk.auth.iam.IAMClientCallbackHandler", False,
          "software.amazon.msk.auth.iam.IAMClientCallbackHandler"),
-        ("software.amazon.msk.auth.iam.IAMOAuthBearerLoginCallbackHandler", True,
-         "only classes of Kafka and"),
+        pytest.param("software.amazon.msk.auth.iam.IAMOAuthBearerLoginCallbackHandler", True,
+         "only classes of Kafka and", marks=pytest.mark.nightly),
     ],
 )  # fmt: skip
 def test_msk_login_is_that_of_aws_and_off_by_default(

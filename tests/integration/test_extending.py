@@ -67,6 +67,7 @@ def test_further_file_is_too_many(tree: Tree) -> None:
     assert not Made(one, frozenset()).is_small
 
 
+@pytest.mark.nightly
 def test_additions_reach_agent_page_json_and_csv(tree: Tree, made: list[Made]) -> None:
     assert made
     assert not_reached(tree) == []

@@ -33,8 +33,18 @@ DAYS = BASE.date() - dt.timedelta(days=2)
 
 COMPUTED = (tables.SUBJECTS, *tables.OF_HOURS)
 QUIET = Wanted(tidy="never")
-DATED = (tables.TOPICS, tables.COVERAGE, tables.SOURCES, tables.WINDOWS["topics"])
-UNDATED = (tables.SUBJECTS, tables.PROGRESS, tables.LEASE)
+DATED = (
+    tables.TOPICS,
+    *(
+        pytest.param(one, marks=pytest.mark.nightly)
+        for one in (tables.COVERAGE, tables.SOURCES, tables.WINDOWS["topics"])
+    ),
+)
+UNDATED = (
+    tables.PROGRESS,
+    *(pytest.param(one, marks=pytest.mark.nightly) for one in (tables.SUBJECTS, tables.LEASE)),
+)
+OF_BRONZE = (tables.RUNS, pytest.param(tables.SCRAPES, marks=pytest.mark.nightly))
 AROUND = Period(BASE - dt.timedelta(days=9), BASE + dt.timedelta(days=2))
 
 
@@ -165,7 +175,7 @@ def test_lost_file_is_unknown_where_bronze_expired(lake: Path) -> None:
     assert gone(lake) == []
 
 
-@pytest.mark.parametrize("table", [tables.RUNS, tables.SCRAPES], ids=named)
+@pytest.mark.parametrize("table", OF_BRONZE, ids=named)
 def test_lost_bronze_is_accepted_once_and_stays_unknown(lake: Path, table: tables.Table) -> None:
     before = rows_of(lake, (tables.COVERAGE, tables.TOPICS))
     known = {*DeltaTable(str(lake / table.path)).file_uris()}
@@ -194,7 +204,7 @@ def test_lost_bronze_is_accepted_once_and_stays_unknown(lake: Path, table: table
     assert gone(lake) == []
 
 
-@pytest.mark.parametrize("table", [tables.RUNS, tables.SCRAPES], ids=named)
+@pytest.mark.parametrize("table", OF_BRONZE, ids=named)
 def test_hours_that_gold_has_survive_lost_bronze(lake: Path, table: tables.Table) -> None:
     before = rows_of(lake, (tables.COVERAGE, tables.TOPICS, tables.SLI))
     lose(lake, table)

@@ -29,7 +29,7 @@ NAMES = [
     "topics_windows",
     "coverage_windows",
 ]
-LOST = [NAMES[::2], NAMES[1::2], ["topics"]]
+LOST = [NAMES[::2], NAMES[1::2], pytest.param(["topics"], marks=pytest.mark.nightly)]
 """Tables that are lost together: each must be noticed. One is also lost without others."""
 OLD = BASE - dt.timedelta(days=40)
 AROUND = Period(BASE - dt.timedelta(days=50), BASE + dt.timedelta(days=2))
@@ -102,7 +102,11 @@ def test_lost_tables_are_recomputed_from_bronze(
     assert local(lake).hours == 0
 
 
-@pytest.mark.parametrize("names", [OF_ROWS, ("topics",)], ids=["seven", "one"])
+@pytest.mark.parametrize(
+    "names",
+    [OF_ROWS, pytest.param(("topics",), marks=pytest.mark.nightly)],
+    ids=["seven", "one"],
+)
 def test_lost_tables_are_unknown_beyond_bronze(
     expired_lake: Path, tmp_path: Path, names: tuple[str, ...]
 ) -> None:
@@ -157,7 +161,14 @@ def copied(root: Path, name: str, other: Path) -> None:
 REPLACED = ("topics", "coverage", "subjects")
 
 
-@pytest.mark.parametrize("way", ["made by hand", "older copy", "of another lake"])
+@pytest.mark.parametrize(
+    "way",
+    [
+        pytest.param("made by hand", marks=pytest.mark.nightly),
+        "older copy",
+        pytest.param("of another lake", marks=pytest.mark.nightly),
+    ],
+)
 def test_replaced_tables_are_recomputed_from_bronze(
     continued: Path,
     of_all: dict[str, list[str]],
@@ -170,7 +181,7 @@ def test_replaced_tables_are_recomputed_from_bronze(
     for name in REPLACED:
         if way == "made by hand":
             lose(lake, name)
-            LocalEngine(lakes.at(str(lake))).define(named(name))
+            LocalEngine(lakes.at(str(lake))).create(named(name))
         else:
             copied(lake, name, rolled_lake if way == "older copy" else another)
     assert {*incomplete(lake)} == {*REPLACED}
@@ -233,7 +244,14 @@ class KilledError(Exception):
     pass
 
 
-@pytest.mark.parametrize("step", ["new table topics", "topics", "progress"])
+@pytest.mark.parametrize(
+    "step",
+    [
+        pytest.param("new table topics", marks=pytest.mark.nightly),
+        "topics",
+        pytest.param("progress", marks=pytest.mark.nightly),
+    ],
+)
 def test_killed_repair_continues(lake: Path, computed: dict[str, list[str]], step: str) -> None:
     lose(lake, "topics")
 

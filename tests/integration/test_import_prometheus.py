@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from demo.node import NodePlan
 
-pytestmark = [pytest.mark.kafka, pytest.mark.waits]
+pytestmark = [pytest.mark.kafka, pytest.mark.waits, pytest.mark.nightly]
 
 FAMILIES: Final = ("min_isr", "quotas", "tiered", "requests")
 UNDER: Final = "kafka.partition.under_min_isr"

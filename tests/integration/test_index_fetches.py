@@ -119,7 +119,9 @@ def test_parallel_fetches_are_one_round_trip_and_faster(both: Any) -> None:
     ("sources", "cases", "number"),
     [
         (SOURCES, "jmxlake.kafka.WrapperCases", 24),
-        (AIVEN_SOURCES, "jmxlake.kafka.aiven.WholeIndexesCases", 10),
+        pytest.param(
+            AIVEN_SOURCES, "jmxlake.kafka.aiven.WholeIndexesCases", 10, marks=pytest.mark.nightly
+        ),
     ],
     ids=["wrapper", "aiven"],
 )

@@ -11,7 +11,7 @@ from tests.seeds.index_requests import own_store
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.nightly]
 
 
 def test_five_requests_for_the_indexes_of_a_segment_become_one(tmp_path: Path) -> None:

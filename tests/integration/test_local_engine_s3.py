@@ -62,8 +62,8 @@ def test_files_are_read_as_of_a_version_and_by_date(engine: LocalEngine) -> None
 def test_gold_is_written_and_one_of_several_gets_the_lease(
     engine: LocalEngine, server: S3Server
 ) -> None:
-    engine.define(tables.LEASE)
-    engine.define(tables.SUBJECTS)
+    engine.create(tables.LEASE)
+    engine.create(tables.SUBJECTS)
     values = ("c", "topic", "t", *(None,) * 4, 1, 2, *(None,) * 5)
     row = arrow_types.rows(arrow_types.of_table(tables.SUBJECTS), [values])
     engine.write(tables.SUBJECTS, row)

@@ -168,7 +168,7 @@ def test_log_without_row_counts_is_read(lake: Path) -> None:
     assert rows_of(lake, (tables.RUNS,)) == before
 
 
-@pytest.mark.parametrize("name", ["st*r", "100%", "sp ace", "b{r}", "q'\"`", "$HOME", "-lead", "ü"])
+@pytest.mark.parametrize("name", ["-st*r 100% b{r}", "q'\"` $HOME ü"])
 def test_odd_folder_reads_only_its_own_files(rolled_lake: Path, tmp_path: Path, name: str) -> None:
     lake = shutil.copytree(rolled_lake, tmp_path / name)
     sibling = shutil.copytree(

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collector.model import Answer
     from demo.cluster import Cluster
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.nightly]
 
 CATALOGUE = catalogue.load()
 OFFSETS = CATALOGUE.family("offsets")

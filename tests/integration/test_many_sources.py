@@ -233,6 +233,7 @@ def hosts(tmp_path: Path) -> Iterator[tuple[Cluster, int]]:
         yield running, port
 
 
+@pytest.mark.nightly
 def test_listed_brokers_and_controller_id_are_found(
     hosts: tuple[Cluster, int], tmp_path: Path
 ) -> None:

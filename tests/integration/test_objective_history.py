@@ -91,7 +91,9 @@ def test_budget_left_is_budget_less_bad_time_so_far(gold: Engine) -> None:
     assert subject["left"] == pytest.approx(left, abs=6e-5)
 
 
-@pytest.mark.parametrize("now_us", [LATE, START + 50 * HOUR + 1])
+@pytest.mark.parametrize(
+    "now_us", [pytest.param(LATE, marks=pytest.mark.nightly), START + 50 * HOUR + 1]
+)
 def test_history_in_slices_ends_with_the_budget_left(gold: Engine, now_us: int) -> None:
     made, compared = told(gold, EVERY, now_us=now_us), 0
     for row in made["objectives"]:
@@ -158,7 +160,10 @@ def test_published_week_counts_and_shows_late_data(gold: Engine) -> None:
     assert row["subjects"] == len(found)
 
 
-@pytest.mark.parametrize(("name", "hours"), [("2024-W43", 169), ("2024-W44", 168)])
+@pytest.mark.parametrize(
+    ("name", "hours"),
+    [("2024-W43", 169), pytest.param("2024-W44", 168, marks=pytest.mark.nightly)],
+)
 def test_weeks_are_those_of_the_zone_whatever_its_clocks_do(
     gold: Engine, name: str, hours: int
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,8 @@ pytestmark = [pytest.mark.browser, pytest.mark.reads]
 # All rules of WCAG 2.0 to 2.2 up to AA, and what is good practice beside.
 RULES = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice")
 SCHEMES = {"dark": 0, "light": 1}
+LIGHT = ("running", "blind", "long-names", "hostile", "summary")
+"""Pages that make test opens in one scheme: the others have all colours."""
 PAGES_HERE = {
     **PAGES,
     "summary": lambda: clusters_page(
@@ -64,9 +67,13 @@ def broken(browser: Browser, script: str, html: str, *flags: str) -> list[Any]:
     return told["broken"]
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize(
-    "page", ["bad", "running", "uncertain", "blind", "long-names", "hostile", "summary"]
+    ("page", "scheme"),
+    [
+        *itertools.product(("bad", "uncertain"), SCHEMES),
+        *((page, "light") for page in LIGHT),
+        *(pytest.param(page, "dark", marks=pytest.mark.nightly) for page in LIGHT),
+    ],
 )
 def test_page_breaks_no_axe_rule(browser: Browser, script: str, page: str, scheme: str):
     flag = f"--blink-settings=preferredColorScheme={SCHEMES[scheme]}"

@@ -87,7 +87,7 @@ def test_older_gold_gets_missing_tables_and_columns(engines: Engines, tmp_path: 
     shutil.rmtree(tmp_path / tables.COVERAGE.path)
     for table, fewer in ((tables.PROGRESS, 10), (tables.SOURCES, 11)):
         shutil.rmtree(tmp_path / table.path)
-        engine.define(dataclasses.replace(table, columns=table.columns[:fewer]))
+        engine.create(dataclasses.replace(table, columns=table.columns[:fewer]))
     told: list[str] = []
     rolled(engine, progress=told.append)
     added = ", ".join(tables.PROGRESS.column_names[10:])
@@ -123,12 +123,12 @@ def test_gold_of_others_is_refused(local: Engines, tmp_path: Path) -> None:
     engine = local(tmp_path)
     more = tables.Column("of_others", "string", "what another program knows")
     columns = (more, *tables.SOURCES.columns[4:])
-    engine.define(dataclasses.replace(tables.SOURCES, columns=columns, partition_by=()))
+    engine.create(dataclasses.replace(tables.SOURCES, columns=columns, partition_by=()))
     with pytest.raises(TableSchemaError, match="it has the column of_others and lacks date"):
         rolled(engine)
     wrong = dataclasses.replace(more, name="metric", type="bigint")
     columns = tuple(wrong if one.name == "metric" else one for one in tables.TOPICS.columns)
-    engine.define(dataclasses.replace(tables.TOPICS, columns=columns))
+    engine.create(dataclasses.replace(tables.TOPICS, columns=columns))
     with pytest.raises(TableSchemaError, match="metric is bigint, not string"):
         gold_tables.is_outdated(engine.lake, tables.TOPICS, engine.detail(tables.TOPICS))
 

@@ -58,7 +58,7 @@ WITH_SPARK = (pytest.mark.spark, pytest.mark.nightly)
 
 @pytest.fixture(
     params=[
-        "local",
+        pytest.param("local", marks=pytest.mark.nightly),
         pytest.param("on a path", marks=WITH_SPARK),
         pytest.param("in a catalog", marks=WITH_SPARK),
     ]

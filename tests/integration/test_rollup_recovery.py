@@ -173,7 +173,7 @@ def test_a_hole_in_the_log_that_spark_does_not_see_is_noticed(
     assert rows_of(root) == at_once(local, root, tmp_path / "other")
 
 
-@pytest.mark.parametrize("removed", ["all", "half"])
+@pytest.mark.parametrize("removed", [pytest.param("all", marks=pytest.mark.nightly), "half"])
 def test_late_data_of_removed_date_leaves_gold(
     local: Engines, tmp_path: Path, removed: str
 ) -> None:

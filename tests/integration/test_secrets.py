@@ -101,7 +101,7 @@ def spooled(path: Path) -> str:
     return raw + repr(state) + repr(journal) + repr(waiting)
 
 
-@pytest.mark.parametrize("password", ["right", "wrong"])
+@pytest.mark.parametrize("password", ["right", pytest.param("wrong", marks=pytest.mark.nightly)])
 def test_a_password_is_found_nowhere(cluster: Cluster, tmp_path: Path, password: str) -> None:
     secret = cluster.brokers[0].jmx_password if password == "right" else _WRONG
     with ExitStack() as running:

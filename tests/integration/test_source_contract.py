@@ -58,6 +58,8 @@ PATIENCE: Final = 30.0
 TIMEOUT: Final = 10.0
 """For one that does not come, of a source that has answered."""
 RULES: Final = Path(__file__).parents[1] / "exporter_rules"
+USUAL: Final = ("confluent", "strimzi")
+"""Rules of ``make test``; ``make test-truth-kafka`` reads all of them."""
 WAYS: Final = ("jmx", "attach", "jolokia", "prometheus", "jmxquery")
 OF_ALL_TYPES: Final = tuple(way for way in WAYS if way != "prometheus")
 """Those that read texts and whole composites."""
@@ -231,7 +233,13 @@ def test_every_way_reads_the_same_to_the_last_bean(opened: Opener) -> None:
     _has_all_that_is_odd(before)
 
 
-@pytest.mark.parametrize("file", sorted(RULES.glob("*.y*ml")), ids=lambda file: file.stem)
+@pytest.mark.parametrize(
+    "file",
+    [
+        pytest.param(file, id=file.stem, marks=() if file.stem in USUAL else pytest.mark.nightly)
+        for file in sorted(RULES.glob("*.y*ml"))
+    ],
+)
 def test_exporter_with_published_rules_equals_jmx(
     kafka: Cluster, opened: Opener, file: Path
 ) -> None:

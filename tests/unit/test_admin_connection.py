@@ -186,14 +186,17 @@ class FakeReplacedCluster:
 
     def __init__(self) -> None:
         self.id, self.next_id = "first", "first"
+        self.calls: list[str] = []
 
     def close(self) -> None:
         pass
 
     def cluster(self) -> Cluster:
+        self.calls.append("cluster")
         return Cluster(self.id, live=(1,), fenced=())
 
     def quotas(self) -> dict[QuotaEntity, dict[str, float]]:
+        self.calls.append("quotas")
         self.id = self.next_id
         return {QuotaEntity(f"user of {self.id}", None, ""): {"producer_byte_rate": 1.0}}
 
@@ -205,6 +208,9 @@ def test_answer_of_a_cluster_at_the_same_address_is_refused(expected: str | None
     connection = AdminConnection(lambda: fake, "Admin", clock=clock)  # type: ignore[arg-type,return-value]
     source = AdminSource(1, connection, expected)
     assert source.read(family).notices == ()
+    fake.calls.clear()
+    assert source.read(family).notices == ()
+    assert fake.calls == ["quotas", "cluster"], "one request shows that both are of one cluster"
     fake.next_id = "second"
     with pytest.raises(IdentityError, match="cluster second responds instead of first"):
         source.read(family)

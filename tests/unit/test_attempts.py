@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from collector.agent.plan import Task
 from collector.agent.scrape_attempt import Scraper
 from collector.catalogue import load
 from collector.cli.command import Step
 from collector.cli.scrape import _read_place, attempt
-from collector.errors import SourceError
+from collector.errors import SourceError, SourceTimeoutError
 from collector.model import Answer, Identity, Moment
 
 if TYPE_CHECKING:
@@ -90,6 +92,28 @@ def test_a_place_that_does_not_answer_is_tried_and_told_once() -> None:
     assert [one.unknown for one in told] == ["jmx did not respond"] * 3
     assert [one.scrape.family for one in told] == ["log", "log_offsets", "replication"]
     assert {one.scrape.error for one in told} == {"nothing listens there"}
+
+
+class FakeSlowAtFirst(FakeDeaf):
+    """Does not answer the first requests in time."""
+
+    def __init__(self, late: int) -> None:
+        super().__init__(1)
+        self._late = late
+
+    def identify(self) -> Identity:
+        self.asked += 1
+        if self.asked > self._late:
+            return Identity("c", "1", None, 0)
+        raise SourceTimeoutError("no answer in time")
+
+
+@pytest.mark.parametrize("late", [1, 2])
+def test_first_request_of_a_command_is_repeated_once_after_a_timeout(late: int) -> None:
+    source, steps = FakeSlowAtFirst(late), list[Step]()
+    list(_read_place("jmx", [deaf("metadata_log", source)], None, steps.append))
+    assert [step.ok for step in steps] == [late == 1]
+    assert source.asked == 2
 
 
 def test_what_a_place_does_not_tell_is_said_once_a_cause() -> None:

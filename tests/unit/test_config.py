@@ -189,7 +189,7 @@ def test_environment_error_names_the_variable(variable: str, value: str, message
          "source.jmx: set password_file or password_env, not both"),
         ({"ADMIN__BOOTSTRAP": "localhost:9092"},
          "agent.yaml, JMXLAKE_AGENT__ADMIN__BOOTSTRAP: "
-         "admin: libs is missing"),
+         "admin: libs is missing. Add it, or run `jmxlake-agent config` to see all keys"),
     ],
 )  # fmt: skip
 def test_conflict_with_the_file_names_the_variable(variables: dict[str, str], message: str) -> None:
@@ -407,9 +407,9 @@ def test_configuration_for_msk_is_valid() -> None:
         (lambda c: c.update(families={"min_isr": {"interval": "0s"}}),
          "families.min_isr.interval: must be at least 1s"),
         (lambda c: c.update(families={"min_isr": {"memory": "9999h"}}),
-         "families.*.memory: must be at most 24h"),
+         "families.min_isr.memory: must be at most 24h"),
         (lambda c: c.update(families={"min_isr": {"cap": 10**30}}),
-         "families.*.cap: Expected `int` <= 10000000"),
+         "families.min_isr.cap: Expected `int` <= 10000000"),
         (lambda c: c.update(limits={"memory": "1MiB"}), "limits.memory: must be at least 256MiB"),
         (lambda c: c.update(limits={"memory": "999999999GiB"}),
          "limits.memory: must be at most 16384GiB"),
@@ -423,7 +423,8 @@ def test_configuration_for_msk_is_valid() -> None:
         (lambda c: c.update(spool={"path": "/s", "max_size": "0B"}),
          "spool.max_size: must be at least 1MiB"),
         (lambda c: c.update(catalogue=1), "catalogue: expected a path, got 1"),
-        (lambda c: c.pop("lake"), "top level: lake is missing"),
+        (lambda c: c.pop("lake"),
+         "top level: lake is missing. Add it, or run `jmxlake-agent config` to see all keys"),
         (lambda c: c["lake"].update(commit_interval="soon"),
          "lake.commit_interval: "
          "expected a duration such as 10s or 5m, got 'soon'"),
@@ -450,6 +451,19 @@ def test_unreadable_file_is_a_one_line_error(tmp_path: Path) -> None:
     broken.write_text("a: 2026-13-45")  # YAML reads a date, which is a ValueError in Python
     with pytest.raises(ConfigError, match=r"broken.yaml:1:4: not a valid timestamp"):
         loader.load(broken)
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [("", "source is missing. Add it, or"), ("- a", "Expected `object`, got `array`;")],
+)
+def test_file_without_keys_gets_advice(tmp_path: Path, content: str, problem: str) -> None:
+    path = tmp_path / "agent.yaml"
+    path.write_text(content)
+    with pytest.raises(ConfigError) as caught:
+        loader.load(path)
+    advice = "run `jmxlake-agent config` to see all keys"
+    assert str(caught.value) == f"{path}: top level: {problem} {advice}"
 
 
 def test_storage_options_never_show_in_an_error(tmp_path: Path) -> None:

@@ -85,7 +85,7 @@ def test_worker_retries_and_reports_each_failure() -> None:
     courier(delivery, said, stats).deliver(stop)
     assert said == ["the lake is away"] * 2
     assert delivery.tried == 6
-    assert (stats.delivered, stats.lake_reached) == (68, True)
+    assert (stats.delivered, stats.lake_error) == (68, None)
     assert count(stats, "commits") == 68
     assert count(stats, "commit_failures") == 2
 
@@ -111,12 +111,14 @@ def test_delivered_group_resets_the_pauses() -> None:
     assert stop.waits[-1] <= 2
 
 
-@pytest.mark.parametrize(("failure", "reached"), [(away(), False), (SpoolError("full"), True)])
-def test_unavailable_lake_is_not_reached(failure: Exception, *, reached: bool) -> None:
+@pytest.mark.parametrize(
+    ("failure", "error"), [(away(), "the lake is away"), (SpoolError("full"), None)]
+)
+def test_only_an_error_of_the_lake_is_its_state(failure: Exception, error: str | None) -> None:
     delivery, stats = FakeDelivery(3, failure), AgentStats()
     with pytest.raises(type(failure)):
         courier(delivery, [], stats).drain()
-    assert stats.lake_reached == reached
+    assert stats.lake_error == error
 
 
 def test_stop_ends_the_wait() -> None:
@@ -125,7 +127,7 @@ def test_stop_ends_the_wait() -> None:
     with pytest.raises(CommitError, match="the lake is away"):
         courier(delivery, said, stats).deliver(stop)
     assert delivery.tried == 4
-    assert not stats.lake_reached
+    assert stats.lake_error == "the lake is away"
 
 
 def test_stop_ends_a_pause() -> None:

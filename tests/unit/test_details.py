@@ -19,12 +19,11 @@ from lakehouse.report.facts.by_owner import add_owners
 from lakehouse.report.facts.fields import Bounds, Question, Rows
 from lakehouse.report.facts.report_record import Report
 from lakehouse.report.figures import length, templates
-from lakehouse.report.tables import table_spec
 from lakehouse.report.tables.section import details, sections
 from lakehouse.report.tables.table_spec import MOST, Cell, Column, Listing, TableSpec
 from tests import sample_facts
 from tests.page_reader import Node, read
-from tests.sample_facts import MINUTE, SECOND, Facts, bounded, exactly
+from tests.sample_facts import MINUTE, SECOND, Facts, exactly
 from tests.unit.test_answers import observed, quiet
 from tests.unit.test_owners import loaded
 
@@ -94,7 +93,7 @@ class Shop(NamedTuple):
 
 
 def test_table_with_wrong_key_fails_at_import() -> None:
-    columns = (Column("Name", table_spec.name("nmae")),)
+    columns = (Column.name("Name", "nmae"),)
     with pytest.raises(TypeError, match="Shop does not have the key 'nmae'"):
         TableSpec(Rows(Shop, "shops"), "Shops", "shop", columns)
 
@@ -361,9 +360,7 @@ def test_incidents_that_the_facts_lack_are_not_zero() -> None:
 @given(value=st.integers(0, 10**12), below=st.integers(0, 10**10), above=st.integers(0, 10**10))
 def test_wide_bounds_are_text_and_close_ones_a_tooltip(value: int, below: int, above: int) -> None:
     low, high = max(0, value - below), value + above
-    keys = ("us", "low_us", "high_us")
-    row = dict(zip(keys, (value, low, high), strict=True))
-    cell = table_spec.bounded(row, keys, length)
+    cell = Cell.bounded(Bounds(value, low, high), length)
     is_wide = value - low > 0.05 * value or high - value > 0.05 * value
     assert bool(cell.bounds) == is_wide
     assert bool(cell.title) == (not is_wide and low != high)
@@ -382,16 +379,13 @@ def test_wide_bounds_are_text_and_close_ones_a_tooltip(value: int, below: int, a
 def test_figure_not_known_zero_and_bounded_differ(
     figure: tuple[int | None, ...], shown: str
 ) -> None:
-    keys = ("us", "low_us", "high_us")
-    us = [None if one is None else one * SECOND for one in figure]
-    cell = table_spec.bounded(dict(zip(keys, us, strict=True)), keys, length)
+    cell = Cell.bounded(Bounds(*figure).times(SECOND), length)
     assert "".join(map(str, cell.text)) == shown
 
 
 def test_alike_bounds_have_one_figure() -> None:
-    row = bounded("throttled", 60 * SECOND, 20 * SECOND, 100 * SECOND)
-    keys = ("throttled_us", "throttled_low_us", "throttled_high_us")
-    assert table_spec.bounded(row, keys, length).bounds == "±40\u00a0s"
+    figure = Bounds(60 * SECOND, 20 * SECOND, 100 * SECOND)
+    assert Cell.bounded(figure, length).bounds == "±40\u00a0s"
 
 
 # The page.

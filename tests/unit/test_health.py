@@ -81,8 +81,9 @@ def stage() -> Iterator[Stage]:
 
 def scrape(family: str, outcome: str = "ok", seconds: float = 0.02) -> Scrape:
     answer = Answer((), 7, 3) if outcome == "ok" else None
+    error = None if answer else "Admin: refused; correct it"
     return Scrape(  # type: ignore[arg-type]
-        family, 0, 0, round(seconds * S), 10 * S, outcome, None, answer, source="broker-1"
+        family, 0, 0, round(seconds * S), 10 * S, outcome, None, answer, error, source="broker-1"
     )
 
 
@@ -96,7 +97,7 @@ def test_started_agent_is_alive_and_not_ready(stage: Stage) -> None:
         "missing": {
             "source broker-1 jmx": "no answer yet",
             "source broker-1 admin": "no answer yet",
-            "lake": "not reached yet",
+            "lake": "no delivery yet; lake.commit_interval sets the first",
         },
     }
 
@@ -108,30 +109,31 @@ def test_ready_with_recent_responses_and_reached_lake(
     stage.stats.scraped(scrape("leaders"))
     stage.stats.commit_interval_seconds = 10
     stage.stats.committed(0)
-    stage.stats.lake_reached = True
+    stage.stats.lake_error = None
     assert stage.ask("/readyz")[0].status == 200
     stage.clock.now += 20
     stage.stats.scraped(scrape("min_isr"))
+    stage.stats.scraped(scrape("leaders", "timeout"))
     stage.clock.now += 10
-    stage.stats.spool_writable = False
-    stage.stats.lake_reached = False
+    stage.stats.spool_error = "spool.db: disk full. Free space"
+    stage.stats.lake_error = "/lake: refused. Correct lake.path"
     stage.stats.commit_failed()
     assert json.loads(stage.ask("/readyz")[1])["missing"] == {
-        "source broker-1 admin": "no answer for 30 s",
-        "spool": "the last write failed",
-        "lake": "the last delivery failed",
+        "source broker-1 admin": "no answer for 30 s: Admin: refused; correct it",
+        "spool": "spool.db: disk full. Free space",
+        "lake": "/lake: refused. Correct lake.path",
     }
 
 
 def test_hanging_delivery_is_not_ready(stage: Stage) -> None:
     stage.stats.commit_interval_seconds = 300
     stage.stats.committed(0)
-    stage.stats.lake_reached = True
+    stage.stats.lake_error = None
     stage.clock.now += 900
     assert "lake" not in json.loads(stage.ask("/readyz")[1])["missing"]
     stage.clock.now += 1
     missing = json.loads(stage.ask("/readyz")[1])["missing"]
-    assert missing["lake"] == "no delivery has finished for 901 s"
+    assert missing["lake"] == ("no delivery has finished for 901 s; check the network to the lake")
 
 
 @pytest.mark.parametrize("thread", ["main", "keeper"])

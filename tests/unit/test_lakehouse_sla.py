@@ -110,6 +110,19 @@ def test_client_ends_only_if_another_was_seen_later(readers: int) -> None:
     assert ends == {one.client_id: one.last_us for one in clients} | {"other": None, None: None}
 
 
+@pytest.mark.edge(6)
+def test_group_ends_only_if_another_was_seen_later() -> None:
+    """Check groups that a broker hides, while it still lists its topics."""
+    source = subject("source", source="broker-1", whole_until_us=5 * HOUR)
+    groups = [subject("group", group=str(n), last=HOUR + n * SECOND) for n in range(3)]
+    assert {end for _, end in with_ends([*groups, source])} == {None}
+    other = subject("group", group="other", last=2 * HOUR)
+    ends = {one.group: end for one, end in with_ends([*groups, other, source])}
+    assert ends == {one.group: one.last_us for one in groups} | {"other": None, None: None}
+    quiet = replace(source, whole_until_us=HOUR)
+    assert {end for _, end in with_ends([*groups, other, quiet])} == {None}
+
+
 def test_a_silent_topic_goes_on_and_a_deleted_one_ends():
     seen_whole = {"whole_until_us": 2 * HOUR}
     broker = subject("source", source="broker-1", **seen_whole)

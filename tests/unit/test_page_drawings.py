@@ -127,7 +127,7 @@ def of_facts(**more: object) -> tuple[list[week_lanes.Lane], week_lanes.Steps]:
 
 def test_a_lane_has_the_bad_minutes_of_each_hour():
     found, steps = of_facts()
-    by_name = {lane.name: lane for lane in found}
+    by_name = {lane.spec.name: lane for lane in found}
     assert list(by_name) == [
         "Unavailable", "Clients throttled", "Messages lost unread", "Waiting for upload",
         "Read from tiered storage", "Not observed",
@@ -141,7 +141,7 @@ def test_a_lane_has_the_bad_minutes_of_each_hour():
 
 def test_an_hour_that_was_not_read_is_not_known_unless_something_was_found_in_it():
     found, _ = of_facts()
-    by_name = {lane.name: lane for lane in found}
+    by_name = {lane.spec.name: lane for lane in found}
     assert by_name["Unavailable"].buckets[88].value is None
     assert by_name["Not observed"].buckets[88].value is None
     bad = {"number": 1, "kind": "availability", "parts": [
@@ -158,9 +158,9 @@ def test_lanes_of_several_subjects_are_a_sum_or_a_maximum_and_never_a_mean():
     ]
     coverage = page_weeks.facts()["timelines"][-1]
     found, _ = of_facts(events=[], timelines=[*rows, coverage])
-    values = {lane.name: lane.buckets[7].value for lane in found}
+    values = {lane.spec.name: lane.buckets[7].value for lane in found}
     assert (values["Messages lost unread"], values["Consumer lag"]) == (12.0, 9.0)
-    highest = {lane.name: lane.highest.replace("\u00a0", " ") for lane in found}
+    highest = {lane.spec.name: lane.highest.replace("\u00a0", " ") for lane in found}
     assert highest["Messages lost unread"] == "highest 12 messages"
     assert highest["Consumer lag"] == "up to 9 records"
 
@@ -207,7 +207,8 @@ def test_lanes_are_one_drawing_with_a_name_and_numbered_bands():
 
 
 def test_text_is_escaped():
-    lane = of_facts()[0][0]._replace(name=EVIL, about=EVIL)
+    lane = of_facts()[0][0]
+    lane = lane._replace(spec=lane.spec._replace(name=EVIL, about=EVIL))
     axis = Axis(page_weeks.bad_week().span)
     for markup in (
         week_lanes.lanes([lane], (), (), axis, axis.within[1]),

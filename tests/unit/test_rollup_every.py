@@ -19,7 +19,7 @@ from click.testing import CliRunner
 from lakehouse import tables
 from lakehouse.cli import options
 from lakehouse.cli.main import main
-from lakehouse.cli.rollup_service import RollupService
+from lakehouse.cli.rollup import RollupService
 from lakehouse.core.lake import Lake
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.errors import EngineError, LeaseHeldError
@@ -69,7 +69,7 @@ def served(
 ) -> list[dict[str, Any]]:
     """What so many turns print, as JSON; they do not wait."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("lakehouse.cli.rollup_service.turns", lambda *_, **__: iter(range(turns)))
+        patch.setattr("lakehouse.cli.rollup.turns", lambda *_, **__: iter(range(turns)))
         passes.serve(1, threading.Event(), as_json=True)
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
@@ -195,7 +195,7 @@ def test_waiting_is_bounded(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> Non
     def fails() -> LocalEngine:
         raise EngineError("away")
 
-    monkeypatch.setattr("lakehouse.cli.rollup_service.turns", lambda *_, **__: iter(range(60)))
+    monkeypatch.setattr("lakehouse.cli.rollup.turns", lambda *_, **__: iter(range(60)))
     live(fails).serve(60, threading.Event(), as_json=False)
     waits = [line.rsplit(" in ", 1)[1] for line in capsys.readouterr().err.splitlines()]
     assert waits[:5] == ["1 min", "2 min", "4 min", "8 min", "10 min"]

@@ -118,6 +118,10 @@ def test_name_is_neither_an_escape_nor_markup_of_the_terminal(terminal, odd) -> 
 
 def test_command_names_only_what_needs_no_quotes() -> None:
     assert "explain LAKE audit-archive" in flat(summary_text(WEEKS["bad"], terminal=False))
+    for lake, shown in (("s3://b/lake", "s3://b/lake"), ("my lake", "LAKE"), ("-x", "LAKE")):
+        text = flat(summary_text(WEEKS["bad"], terminal=False, lake=lake))
+        assert f"jmxlake report {shown} --html report.html" in text
+        assert f"explain {shown} audit-archive" in text
     for odd in ("$(touch x)", "-x", "a b", "x" * 300):
         text = summary_text(summaries.hostile_week(odd), terminal=False)
         assert "explain" not in text

@@ -7,9 +7,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 
-from collector.errors import IdentityError, JmxlakeError, SourceRefusedError
+from collector.errors import JmxlakeError, SourceRefusedError
+from collector.model import Identity
 from collector.sources.admin.admin_connection import java_admin
 from collector.sources.base.error_mapping import source_error
+from collector.sources.base.identity import Expected
 from collector.sources.java.jvm import java
 from collector.sources.transports import Admin
 
@@ -68,9 +70,9 @@ class Subscriptions:
     def __init__(self, admin: Any, where: str) -> None:
         self._admin, self._where = admin, where
 
-    def cluster(self) -> str:
-        """Return the cluster ID."""
-        return str(self._admin.describeCluster().clusterId().get())
+    def identity(self) -> Identity:
+        """Return the identity of the cluster."""
+        return Identity(str(self._admin.describeCluster().clusterId().get()), "all", None, 0)
 
     def all(self) -> list[Subscription]:
         """Return all subscriptions, by name."""
@@ -149,7 +151,9 @@ def connected(settings: Admin, cluster: str | None) -> Iterator[Subscriptions]:
     admin = None
     try:
         admin = java_admin(settings.bootstrap, settings.properties_file, settings.timeout.seconds)
-        yield _checked(Subscriptions(admin, where), where, cluster)
+        found = Subscriptions(admin, where)
+        Expected("cluster", cluster=cluster).check(where, found.identity())
+        yield found
     except JmxlakeError:
         raise
     except Exception as error:  # noqa: BLE001 - source_error maps Java's
@@ -157,14 +161,6 @@ def connected(settings: Admin, cluster: str | None) -> Iterator[Subscriptions]:
     finally:
         if admin is not None:
             admin.close(java("java.time.Duration").ofSeconds(1))
-
-
-def _checked(found: Subscriptions, where: str, cluster: str | None) -> Subscriptions:
-    id_ = found.cluster()
-    if cluster not in (None, id_):
-        why = f"this is cluster {id_}, but source.cluster is {cluster}; correct one of them"
-        raise IdentityError(f"{where}: {why}")
-    return found
 
 
 def _overlaps(prefix: str, metrics: str) -> bool:

@@ -11,7 +11,6 @@ from collector.sources.admin import readings
 from collector.sources.admin.client import KafkaAdmin
 from collector.sources.admin.consumer_lag import LogEnds, LogOffsets, Positions, keeps_up, lags
 from collector.sources.admin.group_answers import ShareOffset, ShareOffsets
-from collector.sources.admin.readings import Configs
 from collector.sources.admin.retention_headroom import HIGH, LOW, SAFE, headrooms
 from collector.sources.admin.watched_groups import TOPIC_SETTING, GroupRules, WatchedGroups
 from collector.sources.base.lake_limits import lake_name
@@ -53,7 +52,7 @@ class _Response(NamedTuple):
     ids: Mapping[str, str]
     led: set[Partition]
     ours: dict[Partition, int]
-    configs: Configs
+    configs: readings.Configs
     assigned: Mapping[str, set[str]]
     before: _ByGroup
     shares_before: _Shares
@@ -183,7 +182,7 @@ class OffsetReader:
         return ours | dict.fromkeys(led, _SCRAPES_AFTER_MOVE)
 
     def _headrooms(
-        self, client: KafkaAdmin, positions: Positions, ends: LogOffsets, configs: Configs
+        self, client: KafkaAdmin, positions: Positions, ends: LogOffsets, configs: readings.Configs
     ) -> dict[str, Values]:
         """Return the known headroom of every group in every partition, by metric."""
         safe, behind, kept_ms = {}, {}, {}
@@ -283,7 +282,7 @@ def commits_in(
     commits: _ByGroup,
     assigned: Mapping[str, set[str]],
     rules: GroupRules,
-    configs: Configs = MappingProxyType({}),
+    configs: readings.Configs = MappingProxyType({}),
 ) -> dict[Commit, int | None]:
     """Return the commits of every group in partitions. None: the group has not committed.
 

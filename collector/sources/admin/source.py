@@ -41,11 +41,15 @@ class _Last(NamedTuple):
 
 
 class _FamilyValues(NamedTuple):
-    """The result of one read: values by metric, cluster changes, and the next ``_Last``."""
+    """The result of one read: values by metric, cluster changes, and the next ``_Last``.
+
+    ``cluster`` is the last request, so it shows that no other cluster answered the others.
+    """
 
     values: Mapping[str, Values]
     last: _Last
     notices: list[Notice]
+    cluster: Cluster
     offsets: Offsets | None = None
     held_back: frozenset[str] | None = None
 
@@ -70,17 +74,17 @@ class AdminSource:
         watched: WatchedGroups | None = None,
     ) -> None:
         self._node, self._connection = node, connection
-        self._expected = Expected("cluster", cluster=cluster)
+        self._expected = cluster
         self._worker = Worker()
         self._identity: Identity | None = None
         self._readings = Readings()
         self._watched, self._rules = watched or WatchedGroups(), rules or GroupRules()
-        self._cluster: str | None = None  # of the last answers
         self._forget()
 
     def _forget(self) -> None:
         """Drop the last answers. Answers of another cluster are not compared with them."""
         self._last = _Last({}, None, {}, {}, {}, frozenset())
+        self._cluster = Cluster("", (), ())
         self._offset_reader = OffsetReader(
             self._node, lambda: time.time_ns() // 1_000_000, self._rules, self._watched
         )
@@ -95,10 +99,10 @@ class AdminSource:
         """
         if self._identity is None:
             self._connection.join(self)
-            self._identity = self._guarded(self._asked_identity)
-            if self._identity.cluster != self._cluster:
+            cluster = self._guarded(lambda client: self._checked(client.cluster(), self._expected))
+            if cluster.id != self._cluster.id:
                 self._forget()
-            self._cluster = self._identity.cluster
+            self._cluster, self._identity = cluster, self._identity_of(cluster)
         return self._identity
 
     def cluster(self) -> Cluster:
@@ -140,9 +144,8 @@ class AdminSource:
         }.get(family.name)
         if read is None:
             raise ConfigError(f"the Admin API does not provide family {family.name}")
-        cluster = self.identify().cluster
-        found = self._guarded(lambda client: self._of_cluster(client, read, cluster))
-        self._last = found.last
+        found = self._read_from(self.identify().cluster, read)
+        self._last, self._cluster = found.last, found.cluster
         made = tuple(
             self._readings.reading(metric, *split(found.values[metric.name]))
             for metric in family.metrics
@@ -182,55 +185,64 @@ class AdminSource:
                 if not isinstance(why, SourceTimeoutError) or time.monotonic() + one_try > until:
                     raise
 
-    def _asked_identity(self, client: KafkaAdmin) -> Identity:
-        return self._checked(client, self._expected)
-
-    def _checked(self, client: KafkaAdmin, expected: Expected) -> Identity:
-        node = ALL if self._node is None else str(self._node)
-        identity = Identity(client.cluster().id, node, None, 0)
-        expected.check(self._connection.where, identity)
-        return identity
-
-    def _of_cluster(
-        self, client: KafkaAdmin, read: Callable[[KafkaAdmin], _FamilyValues], cluster: str
+    def _read_from(
+        self, cluster: str, read: Callable[[KafkaAdmin], _FamilyValues]
     ) -> _FamilyValues:
-        """Read, and check the cluster afterwards: the client reconnects to any."""
-        found = read(client)
-        try:
-            self._checked(client, Expected("cluster", cluster=cluster))
-        except IdentityError:
-            self._cluster = None
-            raise
-        return found
+        """Read, and refuse the answers of another cluster: the client reconnects to any."""
 
-    def _reporter(self, client: KafkaAdmin) -> tuple[Cluster, bool, int | None]:
-        """Return the cluster, whether this agent reports for all, and the broker of its topics."""
-        cluster = client.cluster()
-        for_all = readings.reports_for_all(cluster, self._node)
-        return cluster, for_all, None if for_all else self._node
+        def checked(client: KafkaAdmin) -> _FamilyValues:
+            found = read(client)
+            self._checked(found.cluster, cluster)
+            return found
+
+        try:
+            return self._guarded(checked)
+        except IdentityError:
+            self._forget()  # the reader of offsets has used the answers
+            raise
+
+    def _checked(self, cluster: Cluster, expected: str | None) -> Cluster:
+        check = Expected("cluster", cluster=expected).check
+        check(self._connection.where, self._identity_of(cluster))
+        return cluster
+
+    def _identity_of(self, cluster: Cluster) -> Identity:
+        return Identity(cluster.id, ALL if self._node is None else str(self._node), None, 0)
+
+    @property
+    def _for_all(self) -> bool:
+        """True if this agent reports for all: the previous read found so."""
+        return readings.reports_for_all(self._cluster, self._node)
+
+    def _topics(self, client: KafkaAdmin) -> tuple[Topics, dict[str, str]]:
+        return client.topics(None if self._for_all else self._node)
 
     def _leaders(self, client: KafkaAdmin, metric: str) -> _FamilyValues:
-        cluster, for_all, held_by = self._reporter(client)
-        topics, _ = client.topics(held_by)
-        hidden = readings.hidden_leaders(topics, cluster)
-        values = readings.leaderless(topics, self._node, hidden, metric, for_all=for_all)
-        notices = readings.leader_changes(self._last.topics, topics, self._node, for_all=for_all)
-        brokers = frozenset().union(*hidden.values())
-        notices += readings.hidden_brokers(self._last.hidden, brokers)
-        last = self._last._replace(topics=topics, hidden=brokers)
-        return _FamilyValues({metric: values}, last, notices)
+        topics, _ = self._topics(client)
+        return self._led(topics, client.cluster(), metric)
 
     def _partitions(self, client: KafkaAdmin) -> _FamilyValues:
-        found = self._leaders(client, readings.LEADERLESS)
-        topics = found.last.topics
+        topics, _ = self._topics(client)
         configs = client.configs(readings.out_of_sync(topics))
+        found = self._led(topics, client.cluster(), readings.LEADERLESS)
         under = readings.under_min_isr(topics, configs)
         return found._replace(values={**found.values, readings.UNDER_MIN_ISR: under})
+
+    def _led(self, topics: Topics, cluster: Cluster, metric: str) -> _FamilyValues:
+        node, for_all, last = self._node, self._for_all, self._last
+        hidden = readings.hidden_leaders(topics, cluster)
+        values = readings.leaderless(topics, node, hidden, metric, for_all=for_all)
+        notices = readings.leader_changes(last.topics, topics, node, for_all=for_all)
+        brokers = frozenset().union(*hidden.values())
+        notices += readings.hidden_brokers(last.hidden, brokers)
+        last = last._replace(topics=topics, hidden=brokers)
+        return _FamilyValues({metric: values}, last, notices, cluster)
 
     def _offsets(self, client: KafkaAdmin) -> _FamilyValues:
         values, offsets, failed = self._offset_reader.read(client)
         notices = readings.group_failures(self._last.failed_groups, failed)
-        return _FamilyValues(values, self._last._replace(failed_groups=failed), notices, offsets)
+        last = self._last._replace(failed_groups=failed)
+        return _FamilyValues(values, last, notices, client.cluster(), offsets)
 
     def _tiered_offsets(self, client: KafkaAdmin) -> _FamilyValues:
         topics, _ = client.topics(self._node)
@@ -241,18 +253,18 @@ class AdminSource:
         kinds = ("latestTiered", "earliest", "earliestLocal", "latest")
         values = readings.untiered(*(client.offsets(tiered, kind) for kind in kinds))
         held = frozenset(t for t, config in configs.items() if readings.holds_uploads_back(config))
-        return _FamilyValues({readings.UNTIERED: values}, self._last, [], held_back=held)
+        found = {readings.UNTIERED: values}
+        return _FamilyValues(found, self._last, [], client.cluster(), held_back=held)
 
     def _quota_limits(self, client: KafkaAdmin) -> _FamilyValues:
-        _, for_all, _ = self._reporter(client)
-        limits, before = client.quotas(), self._last.limits
+        limits, before, for_all = client.quotas(), self._last.limits, self._for_all
         notices = [] if before is None or not for_all else readings.quota_changes(before, limits)
         values = readings.quota_limits(limits if for_all else {})
-        return _FamilyValues(values, self._last._replace(limits=limits), notices)
+        last = self._last._replace(limits=limits)
+        return _FamilyValues(values, last, notices, client.cluster())
 
     def _topology(self, client: KafkaAdmin) -> _FamilyValues:
-        cluster, for_all, held_by = self._reporter(client)
-        described, ids = client.topics(held_by)
+        (described, ids), for_all = self._topics(client), self._for_all
         topics = {
             topic: states
             for topic, states in described.items()
@@ -260,7 +272,7 @@ class AdminSource:
             if state.partition == 0
             and (readings.leads(self._node, state.leader) or (state.leader is None and for_all))
         }
-        configs = client.configs(topics)
+        configs, cluster = client.configs(topics), client.cluster()
         notices = readings.config_changes(self._last.configs, configs)
         owners, last = self._watched.owners, self._last
         notices += readings.unread_table(last.failure, owners.failure)
@@ -275,7 +287,7 @@ class AdminSource:
         last = last._replace(
             configs=configs, topic_ids=ids, rejected=rejected, failure=owners.failure
         )
-        return _FamilyValues(values, last, notices)
+        return _FamilyValues(values, last, notices, cluster)
 
 
 def opened(expected: Expected, settings: Admin) -> AdminSource:

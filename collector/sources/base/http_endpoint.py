@@ -10,13 +10,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 
 import httpx
 
-from collector.errors import (
-    ConfigError,
-    CredentialsError,
-    SourceError,
-    SourceRefusedError,
-    SourceTimeoutError,
-)
+from collector import errors
 from collector.settings import Secret
 from collector.sources.transports import HttpTransport
 from lakehouse.tables.strict_files import UnreadableFileError, read_certificates
@@ -53,11 +47,11 @@ class Reply(NamedTuple):
     is_framed: bool
 
 
-class TooMuchError(SourceError):
+class TooMuchError(errors.SourceError):
     """The response is too long or too slow; request less."""
 
 
-class TooSlowError(TooMuchError, SourceTimeoutError):
+class TooSlowError(TooMuchError, errors.SourceTimeoutError):
     """The response did not end in time."""
 
 
@@ -127,9 +121,9 @@ class HttpEndpoint:
         if status == 200:
             return
         if status == 401:
-            raise CredentialsError(f"{self.where}: {self._refusal()}")
+            raise errors.CredentialsError(f"{self.where}: {self._refusal()}")
         if status == 403:
-            raise SourceRefusedError(
+            raise errors.SourceRefusedError(
                 f"{self.where}: the request is forbidden (status 403); allow this host and user"
             )
         if status in _MEANINGS:
@@ -138,12 +132,12 @@ class HttpEndpoint:
             meaning = f"redirects are not followed; correct the URL, which redirects to {place}"
         else:
             meaning = f"{self._what} does not use this status; correct the URL"
-        raise SourceError(f"{self.where}: status {status}: {meaning}")
+        raise errors.SourceError(f"{self.where}: status {status}: {meaning}")
 
     def _check_packing(self, response: httpx.Response) -> None:
         packing = response.headers.get("content-encoding", "")
         if packing not in _UNPACKED:  # unpacked, it could be endless
-            raise SourceError(
+            raise errors.SourceError(
                 f"{self.where}: the answer is compressed ({packing!a:.40}), although the request"
                 " forbids it; disable compression in the proxy"
             )
@@ -217,7 +211,7 @@ def _parse_url(text: str, key: str) -> httpx.URL:
     except httpx.InvalidURL:
         url = httpx.URL("")
     if url.scheme not in ("http", "https") or not url.host or url.userinfo:
-        raise ConfigError(
+        raise errors.ConfigError(
             f"{key}.url: must be http://HOST:PORT/PATH or https://...; set user and password_file"
             " for a login"
         )
@@ -230,8 +224,8 @@ def _context(url: httpx.URL, ca_file: Path | None, key: str) -> ssl.SSLContext:
     try:
         return ssl.create_default_context(cadata=read_certificates(ca_file))
     except UnreadableFileError as error:
-        raise ConfigError(f"{key}.ca_file: {error}") from None
+        raise errors.ConfigError(f"{key}.ca_file: {error}") from None
     except OSError as error:  # SSLError is a subclass
-        raise ConfigError(
+        raise errors.ConfigError(
             f"{key}.ca_file: {ca_file} has no readable certificates: {error.strerror or error}"
         ) from None

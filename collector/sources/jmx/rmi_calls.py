@@ -18,7 +18,6 @@ import jpype
 from collector.errors import IdentityError
 from collector.sources.java import serial_filter
 from collector.sources.java.jvm import java
-from collector.sources.java.serial_filter import NAMES, STUB, Answer
 
 
 class Method(NamedTuple):
@@ -26,14 +25,14 @@ class Method(NamedTuple):
 
     number: int
     hash: int
-    answer: Answer
+    answer: serial_filter.Answer
 
 
-LOOKUP: Final = Method(2, 4905912898345647071, STUB)
+LOOKUP: Final = Method(2, 4905912898345647071, serial_filter.STUB)
 """Remote Registry.lookup(String). The registry uses numbers, newer interfaces use hashes."""
-NEW_CLIENT: Final = Method(-1, -1089742558549201240, STUB)
+NEW_CLIENT: Final = Method(-1, -1089742558549201240, serial_filter.STUB)
 """RMIConnection RMIServer.newClient(Object)."""
-QUERY_NAMES: Final = Method(-1, 9152567528369059802, NAMES)
+QUERY_NAMES: Final = Method(-1, 9152567528369059802, serial_filter.NAMES)
 """Set RMIConnection.queryNames(ObjectName, MarshalledObject, Subject)."""
 
 
@@ -85,7 +84,7 @@ def called(
 def stub_of(content: Any) -> Any:
     """Return the stub in serialized bytes of Java."""
     stream = java("java.io.ObjectInputStream")(java("java.io.ByteArrayInputStream")(content))
-    stream.setObjectInputFilter(_filter(STUB))
+    stream.setObjectInputFilter(_filter(serial_filter.STUB))
     return stream.readObject()
 
 
@@ -114,7 +113,7 @@ def endpoint_of(stub: Any, where: str) -> Endpoint:
 
 
 @cache
-def _filter(answer: Answer) -> Any:
+def _filter(answer: serial_filter.Answer) -> Any:
     return serial_filter.filter_of(answer, java)
 
 

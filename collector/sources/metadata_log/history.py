@@ -15,7 +15,6 @@ from typing import Any, Final, NamedTuple
 from collector.model import Moment, Notice, Reading, Series
 from collector.sources.base.readings import ExactGauge
 from collector.sources.metadata_log import records
-from collector.sources.metadata_log.records import LogBatch
 
 NO_LEADER: Final = -1
 _REPORTERS: Final = 2
@@ -187,12 +186,12 @@ class MetadataState:
             self.changed |= metric.set(topic, partition, values.get(call))
 
 
-def committed(batches: Iterable[LogBatch]) -> Iterator[LogBatch]:
+def committed(batches: Iterable[records.LogBatch]) -> Iterator[records.LogBatch]:
     """Yield the batches that no election can remove: at least the margin before their epoch's end.
 
     Only plausible time between batches counts, because clocks can jump.
     """
-    held: deque[tuple[int, LogBatch]] = deque()
+    held: deque[tuple[int, records.LogBatch]] = deque()
     passed_us = start_us = at_us = 0
     epoch: int | None = None
     for batch in batches:
@@ -241,7 +240,7 @@ class History:
         if self.reported_us is not None and reported_us > self.reported_us:
             self.reported_us, self._state.changed = reported_us, True
 
-    def add(self, batch: LogBatch) -> None:
+    def add(self, batch: records.LogBatch) -> None:
         """Apply the next batch.
 
         Raises:

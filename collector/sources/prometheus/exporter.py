@@ -21,7 +21,6 @@ from collector.sources.base.http_endpoint import HttpEndpoint
 from collector.sources.base.identity import STARTED, Expected
 from collector.sources.base.mbean_source import SnapshotReader, SnapshotSource
 from collector.sources.prometheus import exporter_rules
-from collector.sources.prometheus.exporter_rules import Rules
 from collector.sources.prometheus.page import Page, Sample, other_page
 from collector.sources.prometheus.sample_names import Reporter, Shown
 from collector.sources.transports import Prometheus
@@ -55,7 +54,7 @@ _KAFKAS: Final = re.compile(
 _Wanted = dict[str, list[tuple[Question, str | None, Shown]]]
 
 
-def _names(section: Prometheus) -> Rules | Reporter:
+def _names(section: Prometheus) -> exporter_rules.Rules | Reporter:
     """Return the rules for the exporter's sample names.
 
     Raises:
@@ -137,7 +136,7 @@ class PrometheusSource(SnapshotSource):
 
     def _check_names(self, family: str, wanted: Sequence[Metric]) -> None:
         """Check that the rules treat all names of topics, partitions and clients alike."""
-        if not isinstance(self._rules, Rules):
+        if not isinstance(self._rules, exporter_rules.Rules):
             return
         for metric in wanted:
             for question in map(partial(_part, item=metric.item), asked_for(metric)):

@@ -13,12 +13,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 from collector.catalogue import Family
 from collector.errors import SourceError, SourceRefusedError, SourceTimeoutError
 from collector.model import Answer, Clock, Identity, Notice, Series, SystemClock
-from collector.sources.admin.admin_connection import (
-    ONE_TRY,
-    AdminConnection,
-    client_properties,
-    connect,
-)
+from collector.sources.admin import admin_connection
 from collector.sources.admin.client import KafkaAdmin
 from collector.sources.base.calls import Worker
 from collector.sources.base.error_mapping import source_error
@@ -58,7 +53,7 @@ class Inputs(NamedTuple):
         file: State at the last stop.
     """
 
-    admin: AdminConnection
+    admin: admin_connection.AdminConnection
     topic: Callable[[], MetadataTopic]
     log_of: Callable[[int], Callable[[TieredPartition], int]]
     folders: LogFolders
@@ -233,7 +228,9 @@ class RemoteLogSource:
     def _read_topic(self, offsets: Mapping[int, int]) -> Batch:
         if self._topic is None:
             self._topic = self._inputs.topic()
-        return self._topic.read(offsets, self._connection.timeout_seconds * ONE_TRY)
+        return self._topic.read(
+            offsets, self._connection.timeout_seconds * admin_connection.ONE_TRY
+        )
 
     def _drop_topic(self) -> None:
         topic, self._topic = self._topic, None
@@ -327,11 +324,11 @@ def opened(
         spool: File of the spool. The state is a file next to it.
     """
     seconds = admin.timeout.seconds
-    shared = connect(admin.bootstrap, admin.properties_file, seconds)
+    shared = admin_connection.connect(admin.bootstrap, admin.properties_file, seconds)
 
     def topic() -> MetadataTopic:
-        properties: Any = client_properties(
-            admin.bootstrap, admin.properties_file, seconds * ONE_TRY
+        properties: Any = admin_connection.client_properties(
+            admin.bootstrap, admin.properties_file, seconds * admin_connection.ONE_TRY
         )
         return MetadataTopic(properties, clock.wall_us)
 

@@ -11,13 +11,7 @@ from typing import Final
 
 import msgspec
 
-from collector.sources.remote_log.metadata_topic import (
-    Record,
-    SegmentEvent,
-    State,
-    TieredPartition,
-    Unreadable,
-)
+from collector.sources.remote_log import metadata_topic
 
 MOST_SEGMENTS: Final = 1_000_000
 """Limit of segments in memory, about 300 bytes each."""
@@ -42,7 +36,7 @@ class Segment(msgspec.Struct, array_like=True, gc=False):
     start: int
     end: int
     size: int
-    state: State
+    state: metadata_topic.State
     at_us: int
     broker: int
     copied: bool = False
@@ -69,7 +63,7 @@ class PartitionSegments(msgspec.Struct, array_like=True):
     deleted: list[str] = msgspec.field(default_factory=list)
     changes: int = 0
 
-    def apply(self, event: SegmentEvent) -> None:
+    def apply(self, event: metadata_topic.SegmentEvent) -> None:
         """Apply one event."""
         self.changes += 1
         if event.extent is not None:
@@ -88,7 +82,7 @@ class PartitionSegments(msgspec.Struct, array_like=True):
             self.highest = segment.end if self.foreign else max(self.highest, segment.end)
             self.foreign = False
 
-    def _update(self, segment: Segment, event: SegmentEvent) -> None:
+    def _update(self, segment: Segment, event: metadata_topic.SegmentEvent) -> None:
         if event.state == "deleted":
             del self.segments[event.segment]
             self.deleted = [*self.deleted, event.segment][-_REMEMBERED:]
@@ -109,7 +103,9 @@ class MetadataPartition(msgspec.Struct):
     """
 
     next_offset: int = 0
-    partitions: dict[TieredPartition, PartitionSegments] = msgspec.field(default_factory=dict)
+    partitions: dict[metadata_topic.TieredPartition, PartitionSegments] = msgspec.field(
+        default_factory=dict
+    )
     unknown: str = ""
     is_read: bool = False
 
@@ -139,16 +135,16 @@ class RemoteState:
         why = why if first_offset else ""
         self.logs[log] = MetadataPartition(first_offset, unknown=why)
 
-    def apply(self, record: Record) -> TieredPartition | None:
+    def apply(self, record: metadata_topic.Record) -> metadata_topic.TieredPartition | None:
         """Apply one record, and return the partition that it changed."""
         log = self.logs.get(record.log)
         if log is None or record.offset < log.next_offset:
             return None
         log.next_offset = record.offset + 1
-        if isinstance(record.event, Unreadable) and not log.unknown:
+        if isinstance(record.event, metadata_topic.Unreadable) and not log.unknown:
             log.unknown = f"the record at offset {record.offset} is unreadable: {record.event.why}"
             log.partitions.clear()
-        if log.unknown or not isinstance(record.event, SegmentEvent):
+        if log.unknown or not isinstance(record.event, metadata_topic.SegmentEvent):
             return None
         found = log.partitions.setdefault(record.event.partition, PartitionSegments())
         found.apply(record.event)
@@ -159,14 +155,14 @@ class RemoteState:
         for number, offset in next_offsets.items():
             self.logs[number].next_offset = max(self.logs[number].next_offset, offset)
 
-    def forget_empty(self, led: Collection[TieredPartition]) -> None:
+    def forget_empty(self, led: Collection[metadata_topic.TieredPartition]) -> None:
         """Drop partitions without segments that the broker does not lead."""
         for log in self.logs.values():
             for partition in [one for one, found in log.partitions.items() if not found.segments]:
                 if partition not in led:
                     del log.partitions[partition]
 
-    def of(self, log: int, partition: TieredPartition) -> PartitionSegments | None:
+    def of(self, log: int, partition: metadata_topic.TieredPartition) -> PartitionSegments | None:
         """Return the segments of a partition. None: they are unknown."""
         content = self.logs.get(log)
         if content is None or content.unknown or not content.is_read:
@@ -174,7 +170,7 @@ class RemoteState:
         found = content.partitions.get(partition) or PartitionSegments()
         return None if found.unknown else found
 
-    def problems(self) -> Iterable[tuple[int, TieredPartition | None, str]]:
+    def problems(self) -> Iterable[tuple[int, metadata_topic.TieredPartition | None, str]]:
         """Yield what is unknown: log, partition (None: all in the log), and why."""
         for number, log in self.logs.items():
             if log.unknown:
@@ -183,7 +179,7 @@ class RemoteState:
                 if found.unknown:
                     yield number, partition, found.unknown
 
-    def partitions(self) -> Iterable[tuple[int, TieredPartition]]:
+    def partitions(self) -> Iterable[tuple[int, metadata_topic.TieredPartition]]:
         """Yield all partitions with segments, each with its log."""
         for number, log in self.logs.items():
             yield from ((number, one) for one, found in log.partitions.items() if found.segments)

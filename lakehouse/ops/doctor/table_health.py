@@ -28,7 +28,6 @@ from lakehouse.ops.doctor.finding import (
 )
 from lakehouse.ops.maintain import table_state as states
 from lakehouse.ops.maintain.plan import MOST_FILES, MOST_UNCHECKPOINTED, day_of
-from lakehouse.ops.maintain.table_state import committed_at
 from lakehouse.tables import Table, delta_log
 
 MOST_COMMITS_A_DAY: Final = 10_000
@@ -314,7 +313,7 @@ def load_backlog(location: Location, runs: DeltaTable, since: dt.datetime) -> Ba
         return None
     is_same = row["id"] in {None, runs.metadata().id}
     unread = runs.version() - row["version"] if is_same else -1
-    first = committed_at(location, tables.RUNS, row["version"] + 1) if unread > 0 else None
+    first = states.committed_at(location, tables.RUNS, row["version"] + 1) if unread > 0 else None
     return Backlog(row["rolled_up"], unread, row["late_rows"], first)
 
 

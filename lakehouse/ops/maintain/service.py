@@ -14,7 +14,6 @@ from lakehouse.errors import ForeignEngineError, LakehouseError, TableSchemaErro
 from lakehouse.ops.maintain import table_state as states
 from lakehouse.ops.maintain.actions import Executor
 from lakehouse.ops.maintain.plan import Action, Checkpoint, Plan, day_of, plan
-from lakehouse.ops.maintain.table_state import ReadPositions
 from lakehouse.tables import BRONZE, Table
 
 REFUSED: Final = (ForeignEngineError, TableSchemaError)
@@ -61,7 +60,7 @@ class Maintenance:
 
     location: Location
     executor: Executor
-    positions: Callable[[], ReadPositions]
+    positions: Callable[[], states.ReadPositions]
     keep_days: int
     accepted: dict[str, int]
     now: Callable[[], dt.datetime]
@@ -107,7 +106,9 @@ class Maintenance:
                 errors.append(error)
         return errors
 
-    def _maintain(self, table: Table, positions: ReadPositions, stop: threading.Event) -> None:
+    def _maintain(
+        self, table: Table, positions: states.ReadPositions, stop: threading.Event
+    ) -> None:
         delta = self._load(table)
         _, due = self._plan(table, delta, positions)
         if due.not_done != self._not_done.get(table.name, ()):
@@ -128,7 +129,7 @@ class Maintenance:
             self.log("done", {**fields, **figures, "seconds": seconds})
 
     def _plan(
-        self, table: Table, delta: DeltaTable, positions: ReadPositions
+        self, table: Table, delta: DeltaTable, positions: states.ReadPositions
     ) -> tuple[states.TableState, Plan]:
         unknown, now = self._inspect_engines(table, delta), self.now()
         read = positions(table, delta)

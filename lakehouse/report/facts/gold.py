@@ -6,7 +6,7 @@ observed just after the period may have started in it.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import itemgetter
@@ -15,7 +15,7 @@ from typing import Any, Final, Self
 from lakehouse import tables
 from lakehouse.core.metrics import Meanings, jvm_families
 from lakehouse.core.objective import Objective
-from lakehouse.core.periods import FIRST, HOUR_US, LAST, Period, instant, micros, overlap
+from lakehouse.core.periods import FIRST, HOUR_US, LAST, Period, Span, instant, micros, overlap
 from lakehouse.core.subjects import Subject, expected_us, with_ends
 from lakehouse.engines import gold_reader
 from lakehouse.engines.engine import Engine, ask
@@ -122,6 +122,22 @@ class Gold:
     def families(self, metric: str) -> frozenset[str]:
         """Return the families that read a metric, by the lake's and the shipped catalogue."""
         return self.meanings.families.get(metric, frozenset())
+
+    def read_times(self, families: Collection[str]) -> dict[str, list[Span]]:
+        """Return when any of some families was read, by source with any attempt; queried once."""
+        key = ("read_times", *sorted(families))
+        if key not in self._cache:
+            found: dict[str, list[Span]] = {}
+            for row in self.ask(
+                "SELECT r.source, r.outcome, r.started_at, r.ended_at FROM {rows} r "
+                f"WHERE {is_one_of('r.family', key[1:])}",
+                rows=self.whole(tables.READINGS),
+            ):
+                own = found.setdefault(row["source"], [])
+                if row["outcome"] == "ok":
+                    own.append((row["started_at"], row["ended_at"]))
+            self._cache[key] = found
+        return dict(self._cache[key])
 
     @property
     def broker_families(self) -> frozenset[str]:

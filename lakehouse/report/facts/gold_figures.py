@@ -23,7 +23,6 @@ from lakehouse.core.metrics import families, known, roles_of
 from lakehouse.core.periods import HOUR_US, Span, length, without
 from lakehouse.engines import gold_reader
 from lakehouse.engines.gold_reader import Row, is_same
-from lakehouse.engines.relation import is_one_of
 from lakehouse.report.facts.fields import NONE, Bounds, Known, Metrics, fields_of, total
 from lakehouse.report.facts.gold import Gold, Sums, by_subject
 from lakehouse.slo import attainment
@@ -174,19 +173,17 @@ K = TypeVar("K", bound=Hashable)
 
 
 def unread(gold: Gold, metric: str, roles: tuple[str, ...] = BROKERS) -> dict[str, list[Span]]:
-    """Return the time in which a metric's family was not read, by source; empty: never read."""
-    stretches: dict[str, list[Span]] = {}
-    for row in gold.ask(
-        "SELECT r.source, r.outcome, r.started_at, r.ended_at FROM {rows} r "
-        f"WHERE {is_one_of('r.family', sorted(families(metric)))}",
-        rows=gold.whole(tables.READINGS),
-    ):
-        own = stretches.setdefault(row["source"], [])
-        if row["outcome"] == "ok":
-            own.append((row["started_at"], row["ended_at"]))
+    """Return the time in which a metric was not read, by source; empty: its family never was.
+
+    That is the time in which its family was not read, and in which a counter had vanished.
+    """
+    stretches = gold.read_times(families(metric))
     if not stretches:
         return {}
     start, end = gold.period.span
+    for (_, source), spans in gold.uncounted_time.vanished(metric, families(metric)).items():
+        own = (part for one in stretches[source] for part in without(one, spans))
+        stretches |= {source: list(own)}
     return {
         source: without((max(start, first), last), stretches.get(source, []))
         for one in attainment.lifetimes(gold.subjects, min(end, gold.now_us))
@@ -213,8 +210,9 @@ def unread_times(gold: Gold, *metrics: str, roles: tuple[str, ...] = BROKERS) ->
         if away := unread(gold, metric, roles):
             times = {source: length(spans) for source, spans in away.items()}
             whole = {source for source, us in times.items() if 0 < us == lived[source]}
-            if _is_of_source(metric) and _seen_us(gold, metric):
-                times |= unseen_times(gold, metric)
+            if _is_of_source(metric) and (seen := seen_us(gold, metric)):
+                own = {name: away[name] for name in away if role_of(name) in roles_of(metric)}
+                times |= _unseen(own, lived, [seen])
             return {source: Unread(us, source in whole) for source, us in times.items()}
     return {}
 
@@ -240,32 +238,47 @@ def unseen_times(gold: Gold, *metrics: str) -> dict[str, int]:
     """Return the time without a value of any of some metrics of a family, by source, microseconds.
 
     A source can hide metrics of a family that is read. If a metric has several series, the time
-    without any of them counts. Empty: the family was never read.
+    without any of them counts. Time in which one of several counters had vanished counts as well.
+    Empty: the family was never read.
     """
-    seen, lived = [_seen_us(gold, metric) for metric in metrics], _lived(gold)
-    away = unread(gold, metrics[0], tuple(roles_of(metrics[0])) or BROKERS)
+    seen, lived = [seen_us(gold, metric) for metric in metrics], _lived(gold)
+    roles = tuple(roles_of(metrics[0])) or BROKERS
+    found = [_unseen(unread(gold, metric, roles), lived, seen) for metric in metrics]
+    return {source: max(one[source] for one in found) for source in found[0]}
+
+
+def _unseen(
+    away: Mapping[str, Sequence[Span]],
+    lived: Mapping[str, int],
+    seen: Sequence[Mapping[str, int]],
+) -> dict[str, int]:
     return {
         source: max(length(spans), lived[source] - max(own.get(source, 0) for own in seen))
         for source, spans in away.items()
     }
 
 
-def _seen_us(gold: Gold, metric: str) -> dict[str, int]:
-    """Return the time with a value of a metric, by source; of several series at most that time."""
+def seen_us(
+    gold: Gold, metric: str, table: tables.Table = tables.SOURCES, key: str = "source"
+) -> dict[str, int]:
+    """Return the time with a value of a metric, by source or another key of a table, microseconds.
+
+    A metric with several series has at most that time.
+    """
     # Gold keeps finest windows for a time only.
     kept = gold.rows.are_kept(gold.period.start.date())
     size = gold.window_seconds * 1_000_000 if kept else HOUR_US
     rows = gold.ask(
-        f"SELECT r.source, CAST(sum(least(r.series_seen_us, {size})) AS BIGINT) AS us "
-        f"FROM {{rows}} r WHERE {is_same('r.metric', metric)} GROUP BY r.source",
-        rows=gold.finest(tables.SOURCES) if kept else gold.hours(tables.SOURCES),
+        f"SELECT r.{key}, CAST(sum(least(r.series_seen_us, {size})) AS BIGINT) AS us "
+        f"FROM {{rows}} r WHERE {is_same('r.metric', metric)} GROUP BY r.{key}",
+        rows=gold.finest(table) if kept else gold.hours(table),
     )
-    return {row["source"]: row["us"] for row in rows}
+    return {row[key]: row["us"] for row in rows}
 
 
 def uncounted(gold: Gold, metric: str, source: str | None = None) -> list[Uncounted]:
     """Return the hidden time of a counter, for a source or every source with the counter."""
-    found = gold.uncounted_time.of(gold.families(metric))
+    found = gold.uncounted_time.of(metric, gold.families(metric))
     return [own for (_, name), own in found.items() if source in {None, name}]
 
 

@@ -25,7 +25,6 @@ from lakehouse.report.facts.objectives.statement_rows import STATUSES, Status
 from lakehouse.report.figures import Facts, asset, templates
 from lakehouse.report.page import svg, week_lanes
 from lakehouse.report.page.svg import Axis, strip
-from lakehouse.report.page.week_lanes import Lane, lanes
 from lakehouse.report.summary import lines
 from lakehouse.report.summary.events import Event
 from lakehouse.report.summary.objective_rows import Objective
@@ -38,84 +37,56 @@ _FIRST_SHEET: Final = 12
 """Objectives on the first sheet of paper; more objectives that are met are on the second."""
 
 
-class ObjectiveRow(NamedTuple):
-    """A row.
-
-    Attributes:
-        objective: Its words.
-        rank: Place of its status, the worst first.
-        link: Fragment of its tables.
-        bar: The used error budget.
-        left: The error budget left after each hour; empty: not known.
-        weeks: The last eight weeks.
-        is_on_second_sheet: Whether a new sheet of paper starts with it.
-    """
-
-    objective: Objective
-    rank: int
-    link: str
-    bar: Markup
-    left: Markup
-    weeks: Markup
-    is_on_second_sheet: bool
-
-
 class ObjectiveTable(NamedTuple):
-    """The rows, and the columns that the report has.
+    """The table of a report's objectives, whose cells the template asks for.
 
     Attributes:
-        rows: Worst first.
-        weeks: ``W40 to W47``; empty: no earlier week is known.
-        has_left: Whether the error budget left is known of any objective.
-        has_owners: Whether an owners file is known.
+        report: The report in short.
+        link: Returns the fragment of a section of the details.
     """
 
-    rows: tuple[ObjectiveRow, ...]
-    weeks: str
-    has_left: bool
-    has_owners: bool
+    report: Summary
+    link: Callable[[str], str]
 
+    @property
+    def rows(self) -> tuple[Objective, ...]:
+        """The objectives, worst first."""
+        return self.report.objectives
 
-def objective_table(summary: Summary, link: Callable[[str], str]) -> ObjectiveTable:
-    """Return the table of a report's objectives.
+    @property
+    def weeks(self) -> str:
+        """The weeks: ``W40 to W47``; empty: no earlier week is known."""
+        names = [week.name for one in self.rows[:1] for week in one.weeks[-svg.WEEKS :]]
+        return f"{names[0]} to {names[-1]}" if names else ""
 
-    Args:
-        summary: The report in short.
-        link: The fragment of a section of the details.
-    """
-    objectives = summary.objectives
-    hours = (summary.span[1] - summary.span[0]) // HOUR_US
-    second = _second_sheet(objectives)
-    rows = tuple(
-        ObjectiveRow(
-            objective=one,
-            rank=STATUSES.index(one.status),
-            link=link(one.section),
-            bar=_bar(one),
-            left=svg.burn_down(one.left, hours) if one.left else Markup(),
-            weeks=svg.eight_weeks(one.weeks),
-            is_on_second_sheet=nth == second,
-        )
-        for nth, one in enumerate(objectives)
-    )
-    weeks = [week.name for one in objectives[:1] for week in one.weeks[-svg.WEEKS :]]
-    return ObjectiveTable(
-        rows=rows,
-        weeks=f"{weeks[0]} to {weeks[-1]}" if weeks else "",
-        has_left=any(one.left for one in objectives),
-        has_owners=summary.has_owners,
-    )
+    @property
+    def has_left(self) -> bool:
+        """Whether the error budget left is known of any objective."""
+        return any(one.left for one in self.rows)
 
+    @property
+    def second_sheet(self) -> int:
+        """The first row on the second sheet of paper; -1: all are on the first."""
+        quiet = [nth for nth, one in enumerate(self.rows) if one.status in {"met", "on_track"}]
+        return max(quiet[0], 1) if quiet and len(self.rows) > _FIRST_SHEET else -1
 
-def _bar(one: Objective) -> Markup:
-    label = f"{one.used} of the error budget used"
-    return svg.budget_bar(one.used_share, one.used_low, one.used_high, label)
+    def rank(self, one: Objective) -> int:
+        """Return the place of its status, the worst first."""
+        return STATUSES.index(one.status)
 
+    def bar(self, one: Objective) -> Markup:
+        """Draw the used error budget."""
+        label = f"{one.used} of the error budget used"
+        return svg.budget_bar(one.used_share, one.used_low, one.used_high, label)
 
-def _second_sheet(objectives: Sequence[Objective]) -> int:
-    """Return the first row on the second sheet of paper; -1: all are on the first."""
-    quiet = [nth for nth, one in enumerate(objectives) if one.status in {"met", "on_track"}]
-    return max(quiet[0], 1) if quiet and len(objectives) > _FIRST_SHEET else -1
+    def left(self, one: Objective) -> Markup:
+        """Draw the error budget left after each hour; empty: not known."""
+        start, end = self.report.span
+        return svg.burn_down(one.left, (end - start) // HOUR_US) if one.left else Markup()
+
+    def status_of_weeks(self, one: Objective) -> Markup:
+        """Draw the last eight weeks."""
+        return svg.eight_weeks(one.weeks)
 
 
 CARDS: Final = 5
@@ -169,10 +140,10 @@ def page(summary: Summary, folds: Sequence[Detail], facts: Facts) -> str:
         more_events=_more(len(summary.events) - len(numbered)),
         strip=strip(numbered, summary.events[len(numbered) :], planned, axis, to),
         planned=planned,
-        lanes=lanes(drawn, numbered, planned, axis, to) if drawn else None,
+        lanes=week_lanes.lanes(drawn, numbered, planned, axis, to) if drawn else None,
         lanes_title=steps.title(summary.week),
         bar_length=steps.words,
-        objectives=objective_table(summary, folded),
+        objectives=ObjectiveTable(summary, folded),
         details=[_linked(one, ids) for one in folds],
         made_by=_made_by(facts),
         folded=folded,
@@ -228,7 +199,7 @@ def _more(number: int) -> str:
 
 
 def _menu(
-    summary: Summary, drawn: Sequence[Lane], folds: Sequence[Detail]
+    summary: Summary, drawn: Sequence[week_lanes.Lane], folds: Sequence[Detail]
 ) -> list[tuple[str, str]]:
     parts = [
         ("events", "Events", not summary.is_blind),

@@ -12,18 +12,10 @@ from typing import Any, Final, Literal, NamedTuple
 from markupsafe import Markup
 
 from lakehouse.core import display, periods
-from lakehouse.core.periods import Span, overlap, union
+from lakehouse.core.periods import DAY_US, HOUR_US, MINUTE_US, SECOND_US, Span, overlap, union
 from lakehouse.report.figures import Facts, Row, length, moment, span_of
-from lakehouse.report.page.svg import (
-    Axis,
-    days_of,
-    drawing,
-    element,
-    number,
-    numbers,
-    percent,
-    to_come,
-)
+from lakehouse.report.page import svg
+from lakehouse.report.page.svg import Axis
 from lakehouse.report.summary.events import Event
 
 _LANE: Final = 62
@@ -40,111 +32,12 @@ Kind = Literal["bad", "use"]
 """Whether more of a figure is worse."""
 
 
-class Bucket(NamedTuple):
-    """A part of the axis.
-
-    Attributes:
-        span: Its start and end, microseconds.
-        value: None: not known.
-    """
-
-    span: Span
-    value: float | None
-
-
-class Lane(NamedTuple):
-    """A figure over the period.
-
-    Attributes:
-        name: Its name.
-        about: Its unit and meaning, after the highest value.
-        highest: The highest value in words: ``highest 20 min``.
-        kind: Class of its bars.
-        buckets: In order, without hours that are still to come.
-        texts: The value of each bucket with its unit.
-    """
-
-    name: str
-    about: str
-    highest: str
-    kind: Kind
-    buckets: tuple[Bucket, ...]
-    texts: tuple[str, ...]
-
-
-def lanes(
-    all_lanes: Sequence[Lane], events: Sequence[Event], planned: Sequence[Span], axis: Axis, to: int
-) -> Markup:
-    """Draw the lanes.
-
-    Args:
-        all_lanes: From top to bottom.
-        events: Events with a number on the page.
-        planned: Planned maintenance, microseconds.
-        axis: The period.
-        to: End of the time that can be observed, microseconds.
-    """
-    foot = _TOP + _LANE * len(all_lanes)
-    names = ", ".join(f"{lane.name}: {lane.highest}" for lane in all_lanes)
-    once = [event for event in events if event.parts and len(days_of(event)) <= _RECURS]
-    body = [
-        *(part for span in planned for part in _bands("planned", span, axis, len(all_lanes))),
-        *axis.ticks(_TOP, foot + _FOOT),
-        *(part for event in once for part in _bands("band", _whole(event), axis, len(all_lanes))),
-        *numbers([(event.parts[0][0], event) for event in once], axis, 10),
-        *to_come(axis, to, _TOP, foot - _TOP),
-        *(part for nth, lane in enumerate(all_lanes) for part in _lane(lane, nth, axis)),
-    ]
-    return drawing("lanes", names, *body, height=foot + _FOOT)
-
-
-def _bands(kind: str, span: Span, axis: Axis, number: int) -> Iterator[Markup]:
-    """Draw a time in all lanes, below their names."""
-    for nth in range(number):
-        yield axis.bar(kind, span, _TOP + _LANE * nth + _TEXT, _LANE - _TEXT)
-
-
-def _whole(event: Event) -> Span:
-    return event.parts[0][0], max(end for _, end in event.parts)
-
-
-def _lane(lane: Lane, nth: int, axis: Axis) -> Iterator[Markup]:
-    base = _TOP + _LANE * (nth + 1)
-    yield element("line", class_="base", x1=0, x2="100%", y1=base, y2=base)
-    for hole in union(bucket.span for bucket in lane.buckets if bucket.value is None):
-        yield axis.bar("perhaps", hole, base - _LANE + _TEXT, _LANE - _TEXT)
-    yield element(
-        "text",
-        element("tspan", lane.name, class_="name"), f" {lane.highest}",
-        element("tspan", f", {lane.about}" if lane.about else "", class_="opt"),
-        x=4, y=base - _LANE + 16,
-    )  # fmt: skip
-    top = max((bucket.value or 0 for bucket in lane.buckets), default=0)
-    for bucket, text in zip(lane.buckets, lane.texts, strict=True):
-        if bucket.value:
-            height = max(1.5, (_LANE - _TEXT) * bucket.value / top)
-            yield _bar(lane.kind, bucket.span, base, height, text, axis)
-
-
-def _bar(kind: str, span: Span, base: int, height: float, text: str, axis: Axis) -> Markup:
-    left, right = map(axis.share, span)
-    gap = (right - left) * 0.1
-    at = f"{display.local(periods.instant(span[0])):%a %-d %b %H:%M}"
-    return element(
-        "rect", element("title", f"{at}: {text}"), class_=kind,
-        x=percent(left + gap), width=percent(right - left - 2 * gap),
-        y=number(base - height), height=number(height),
-    )  # fmt: skip
-
-
 _MOST: Final = 168
 """Bars of a lane; a longer period has longer ones."""
 
 _FLOOR_PERCENT: Final = 50.0
-_MINUTE: Final = 60_000_000
-_HOUR: Final = 60 * _MINUTE
 _UNITS: Final = (
-    (24 * _HOUR, "day"), (_HOUR, "hour"), (_MINUTE, "minute"), (1_000_000, "second"),
+    (DAY_US, "day"), (HOUR_US, "hour"), (MINUTE_US, "minute"), (SECOND_US, "second"),
     (1, "microsecond"),
 )  # fmt: skip
 
@@ -180,24 +73,8 @@ class Steps(NamedTuple):
         Args:
             week: Name of the ISO week; empty: the period is not a week.
         """
-        is_hourly = week and self.length == _HOUR
+        is_hourly = week and self.length == HOUR_US
         return "The week, hour by hour" if is_hourly else f"The period in steps of {self.words}"
-
-
-def steps_of(facts: Facts, to: int) -> Steps:
-    """Return the buckets of the facts' timelines, joined where they are too many.
-
-    Args:
-        facts: The report's facts.
-        to: End of the time that can be observed, microseconds.
-    """
-    start, end = span_of(facts, "from", "to")
-    starts = [moment(point[0]) for point in _coverage(facts)]
-    finest = min((b - a for a, b in pairwise(starts)), default=end - start)
-    length = finest * -(-(end - start) // (finest * _MOST))
-    first = min(starts, default=start)
-    spans = (overlap((at, at + length), (start, to)) for at in range(first, to, length))
-    return Steps(tuple(filter(None, spans)), length)
 
 
 class Spec(NamedTuple):
@@ -216,6 +93,115 @@ class Spec(NamedTuple):
     write: Callable[[float], str]
     kind: Kind
     values: Callable[[Facts, Steps], Values]
+
+
+class Bucket(NamedTuple):
+    """A part of the axis.
+
+    Attributes:
+        span: Its start and end, microseconds.
+        value: None: not known.
+        text: The value with its unit; empty: 0 or not known.
+    """
+
+    span: Span
+    value: float | None
+    text: str
+
+
+class Lane(NamedTuple):
+    """A figure over the period.
+
+    Attributes:
+        spec: Its declaration.
+        highest: The highest value in words: ``highest 20 min``.
+        buckets: In order, without hours that are still to come.
+    """
+
+    spec: Spec
+    highest: str
+    buckets: tuple[Bucket, ...]
+
+
+def lanes(
+    all_lanes: Sequence[Lane], events: Sequence[Event], planned: Sequence[Span], axis: Axis, to: int
+) -> Markup:
+    """Draw the lanes.
+
+    Args:
+        all_lanes: From top to bottom.
+        events: Events with a number on the page.
+        planned: Planned maintenance, microseconds.
+        axis: The period.
+        to: End of the time that can be observed, microseconds.
+    """
+    foot = _TOP + _LANE * len(all_lanes)
+    names = ", ".join(f"{lane.spec.name}: {lane.highest}" for lane in all_lanes)
+    once = [event for event in events if event.parts and len(svg.days_of(event)) <= _RECURS]
+    body = [
+        *(part for span in planned for part in _bands("planned", span, axis, len(all_lanes))),
+        *axis.ticks(_TOP, foot + _FOOT),
+        *(part for event in once for part in _bands("band", _whole(event), axis, len(all_lanes))),
+        *svg.numbers([(event.parts[0][0], event) for event in once], axis, 10),
+        *svg.to_come(axis, to, _TOP, foot - _TOP),
+        *(part for nth, lane in enumerate(all_lanes) for part in _lane(lane, nth, axis)),
+    ]
+    return svg.drawing("lanes", names, *body, height=foot + _FOOT)
+
+
+def _bands(kind: str, span: Span, axis: Axis, number: int) -> Iterator[Markup]:
+    """Draw a time in all lanes, below their names."""
+    for nth in range(number):
+        yield axis.bar(kind, span, _TOP + _LANE * nth + _TEXT, _LANE - _TEXT)
+
+
+def _whole(event: Event) -> Span:
+    return event.parts[0][0], max(end for _, end in event.parts)
+
+
+def _lane(lane: Lane, nth: int, axis: Axis) -> Iterator[Markup]:
+    base, spec = _TOP + _LANE * (nth + 1), lane.spec
+    yield svg.element("line", class_="base", x1=0, x2="100%", y1=base, y2=base)
+    for hole in union(bucket.span for bucket in lane.buckets if bucket.value is None):
+        yield axis.bar("perhaps", hole, base - _LANE + _TEXT, _LANE - _TEXT)
+    yield svg.element(
+        "text",
+        svg.element("tspan", spec.name, class_="name"), f" {lane.highest}",
+        svg.element("tspan", f", {spec.about}" if spec.about else "", class_="opt"),
+        x=4, y=base - _LANE + 16,
+    )  # fmt: skip
+    top = max((bucket.value or 0 for bucket in lane.buckets), default=0)
+    for bucket in lane.buckets:
+        if bucket.value:
+            height = max(1.5, (_LANE - _TEXT) * bucket.value / top)
+            yield _bar(spec.kind, bucket, base, height, axis)
+
+
+def _bar(kind: str, bucket: Bucket, base: int, height: float, axis: Axis) -> Markup:
+    left, right = map(axis.share, bucket.span)
+    gap = (right - left) * 0.1
+    at = f"{display.local(periods.instant(bucket.span[0])):%a %-d %b %H:%M}"
+    return svg.element(
+        "rect", svg.element("title", f"{at}: {bucket.text}"), class_=kind,
+        x=svg.percent(left + gap), width=svg.percent(right - left - 2 * gap),
+        y=svg.number(base - height), height=svg.number(height),
+    )  # fmt: skip
+
+
+def steps_of(facts: Facts, to: int) -> Steps:
+    """Return the buckets of the facts' timelines, joined where they are too many.
+
+    Args:
+        facts: The report's facts.
+        to: End of the time that can be observed, microseconds.
+    """
+    start, end = span_of(facts, "from", "to")
+    starts = [moment(point[0]) for point in _coverage(facts)]
+    finest = min((b - a for a, b in pairwise(starts)), default=end - start)
+    length = finest * -(-(end - start) // (finest * _MOST))
+    first = min(starts, default=start)
+    spans = (overlap((at, at + length), (start, to)) for at in range(first, to, length))
+    return Steps(tuple(filter(None, spans)), length)
 
 
 def _of_events(*kinds: str) -> Callable[[Facts, Steps], Values]:
@@ -355,11 +341,11 @@ def _lane_of(spec: Spec, facts: Facts, steps: Steps) -> Lane | None:
     highest = max((value for value in values.values() if value), default=0)
     if not highest:
         return None
-    buckets = tuple(Bucket(span, values.get(span[0])) for span in steps.spans)
-    texts = tuple(spec.write(one.value) if one.value else "" for one in buckets)
+    each = ((span, values.get(span[0])) for span in steps.spans)
+    buckets = (Bucket(span, value, spec.write(value) if value else "") for span, value in each)
     words = spec.write(highest)
     words = words if words.startswith(_UP_TO) else f"highest {words}"
-    return Lane(spec.name, spec.about, words, spec.kind, buckets, texts)
+    return Lane(spec, words, tuple(buckets))
 
 
 def planned_of(facts: Facts) -> list[Span]:

@@ -28,7 +28,7 @@ from lakehouse.report.facts.objectives.statement_rows import Status
 from lakehouse.report.figures import Facts, Name, templates
 from lakehouse.report.send.delivery import Letter, Mail
 from lakehouse.report.summary import lines
-from lakehouse.report.summary.lines import summary_text
+from lakehouse.report.summary.events import Event
 from lakehouse.report.summary.opening import Tile
 from lakehouse.report.summary.summarize import Summary
 from lakehouse.report.summary.texts import Strong, Text
@@ -90,7 +90,7 @@ def letter(
 
 def text(summary: Summary, attached: Sequence[str], link: str | None) -> str:
     """Return the mail as plain text: the lines of the terminal."""
-    made = summary_text(summary, terminal=False, has_page=bool(link or attached))
+    made = lines.summary_text(summary, terminal=False, has_page=bool(link or attached))
     if link is not None:
         made += f"Report: {link}\n"
     return made + (f"Attached: {', '.join(attached)}\n" if attached else "")
@@ -209,9 +209,7 @@ def _blocks(summary: Summary, link: str | None) -> Iterator[Block]:
         fields = [_text("\n".join(_tile(tile)), FIELD_LIMIT) for tile in summary.tiles]
         yield {"type": "section", "fields": fields}
     for event in summary.events[: lines.MOST_EVENTS]:
-        title = f"{_shown(lines.event_title(event))} ({lines.event_time(event)})"
-        rest = (_shown(lines.event_cause(event)), _shown(lines.event_action(event)))
-        yield _section("\n".join(filter(None, (title, *rest))))
+        yield _section("\n".join(filter(None, _event(event))))
     if others := lines.other_events(summary, lines.MOST_EVENTS):
         yield _context(others)
     if notes := " ".join(map(_shown, lines.notes(summary))):
@@ -224,6 +222,12 @@ def _blocks(summary: Summary, link: str | None) -> Iterator[Block]:
 def _tile(tile: Tile) -> tuple[str, str]:
     context = _shown(lines.context(tile))
     return tile.label, f"{tile.value} ({context})" if context else tile.value
+
+
+def _event(event: Event) -> tuple[str, str, str]:
+    """Return an event's title with its time, its cause, and what to do."""
+    title = f"{_shown(lines.event_title(event))} ({lines.event_time(event)})"
+    return title, _shown(lines.event_cause(event)), _shown(lines.event_action(event))
 
 
 def _shown(text: Text) -> str:
@@ -246,9 +250,7 @@ def _fallback(summary: Summary, link: str | None) -> str:
     """Return the message for notifications and for chats without blocks."""
     rows = [_shown(lines.about(summary)), " ".join(map(_shown, summary.lead))]
     rows += [": ".join(_tile(tile)) for tile in summary.tiles]
-    for event in summary.events[: lines.MOST_EVENTS]:
-        rows.append(f"{_shown(lines.event_title(event))} ({lines.event_time(event)})")
-        rows += [_shown(lines.event_cause(event)), _shown(lines.event_action(event))]
+    rows += [row for event in summary.events[: lines.MOST_EVENTS] for row in _event(event)]
     code = "\n".join(filter(None, rows)).translate(_ESCAPED)
     headline = lines.headline(summary).translate(_ESCAPED)
     last = "" if link is None else f"\n{link.translate(_ESCAPED)}"

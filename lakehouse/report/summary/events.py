@@ -14,17 +14,7 @@ from lakehouse.report.facts.by_owner import is_of_brokers
 from lakehouse.report.facts.objectives.statement_rows import Status
 from lakehouse.report.figures import Facts, Name, Row
 from lakehouse.report.summary import impacts, texts
-from lakehouse.report.summary.texts import (
-    Frame,
-    Text,
-    blind,
-    joined,
-    line,
-    listed,
-    plain,
-    text,
-    words,
-)
+from lakehouse.report.summary.texts import Frame, Text, line, listed, plain, text, words
 
 
 class Event(NamedTuple):
@@ -95,7 +85,7 @@ def cause(row: Row, scene: impacts.Scene) -> Text:
     ]
     if row["kind"] == "loss" and not scene.has_lag:
         parts.append(text("cause.no_lag"))
-    return joined(*parts, between=" ")
+    return texts.joined(*parts, between=" ")
 
 
 def _template(kind: str, values: dict[str, Any]) -> str:
@@ -341,7 +331,7 @@ def events_note(facts: Facts, frame: Frame) -> str:
     """Return how many events there were, or why that is not known."""
     found = rows(facts)
     if frame.is_blind:
-        return f"{blind(frame)}."
+        return f"{texts.blind(frame)}."
     if found is None:
         return line("events.missing", period=frame.word)
     return plain(text(_note(found), **_counts(found, frame))) + _not_known(facts)

@@ -159,7 +159,7 @@ def _availability(row: Row) -> Text:
 
 def _counted(row: Row, scene: Scene) -> str:
     """Return the title of an event that brokers or controllers counted, without a topic."""
-    own = {metric for event, metric in scene.worst if event == row["number"]}
+    own = _worst_of(row, scene)
     return words(next((name for one, name in _COUNTED.items() if one in own), "counted.other"))
 
 

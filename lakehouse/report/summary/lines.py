@@ -46,7 +46,7 @@ def _isolated(part: str | Name | Strong) -> str | Name | Strong:
     if not isinstance(part, Name):
         return part
     directions = {unicodedata.bidirectional(character) for character in part.text}
-    return f"\u2068{part.text}\u2069" if directions & _RIGHT_TO_LEFT else part
+    return part.isolated if directions & _RIGHT_TO_LEFT else part
 
 
 def headline(summary: Summary) -> str:
@@ -121,11 +121,14 @@ STYLES: Final = {
     "missed": "red", "at_risk": "yellow", "uncertain": "yellow", "no_data": "dim",
     "on_track": "green", "met": "green",
 }  # fmt: skip
-MARKS: Final = {**display.MARKS, "at_risk": "!", "on_track": "~"}
+MARKS: Final = {
+    "missed": "✗", "at_risk": "!", "uncertain": "?", "no_data": "-", "on_track": "~", "met": "✓",
+}  # fmt: skip
+"""Statuses as one character, for plain text."""
 
 _MOST_EVENTS: Final = 20
 _PLAIN_WIDTH: Final = 100
-_PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/:-]*")
+_PLAIN_NAME: Final = re.compile(r"(?!-)[A-Za-z0-9._/:-]+")
 _BAR: Final = 18
 """Columns of a bar, for three error budgets."""
 _BUDGET: Final = _BAR // 3
@@ -133,21 +136,18 @@ _CHANGES: Final = {"worse": "red", "better": "green"}
 
 
 def summary_text(
-    summary: Summary,
-    *,
-    terminal: bool | None = None,
-    width: int | None = WIDTH,
-    has_page: bool = False,
+    summary: Summary, *, terminal: bool | None = None, has_page: bool = False, lake: str = "LAKE"
 ) -> str:
     """Return the report in short, with colour for a terminal and plain for anything else.
 
     Args:
         summary: The report in short.
         terminal: Whether the output is a terminal; None looks at standard output.
-        width: Columns.
         has_page: Whether the reader also gets the page, so that no command for it is needed.
+        lake: The lake in commands, if it is known.
     """
-    return printed(lambda _: _parts(summary, has_page=has_page), terminal=terminal, width=width)
+    commands = _commands(summary, lake, has_page=has_page)
+    return printed(lambda _: _parts(summary, commands), terminal=terminal, width=WIDTH)
 
 
 def printed(
@@ -177,7 +177,7 @@ def printed(
     return "\n".join(row.rstrip() for row in text.split("\n")).rstrip("\n") + "\n"
 
 
-def _parts(summary: Summary, *, has_page: bool) -> Iterator[RenderableType]:
+def _parts(summary: Summary, commands: Sequence[str]) -> Iterator[RenderableType]:
     status = summary.headline.status
     yield Styled(plain(about(summary)), "dim")
     yield Styled()
@@ -199,7 +199,7 @@ def _parts(summary: Summary, *, has_page: bool) -> Iterator[RenderableType]:
             yield Styled(f"\n{summary.objectives_note}", "dim")
     if remarks := notes(summary):
         yield Styled("\n" + " ".join(map(plain, remarks)), "dim")
-    if commands := _commands(summary, has_page=has_page):
+    if commands:
         yield Styled(f"\nDetails: {', '.join(commands)}", "dim")
 
 
@@ -291,10 +291,11 @@ def _cells(share: float) -> int:
     return cells if share == 1 else max(cells, _BUDGET + 1)
 
 
-def _commands(summary: Summary, *, has_page: bool) -> list[str]:
-    commands = [] if has_page else ["jmxlake report LAKE --html report.html"]
+def _commands(summary: Summary, lake: str, *, has_page: bool) -> list[str]:
+    lake = lake if _PLAIN_NAME.fullmatch(lake) else "LAKE"
+    commands = [] if has_page else [f"jmxlake report {lake} --html report.html"]
     names = (event.subject.text for event in summary.events if event.subject is not None)
     # Names with other characters need quotes, or are shortened or escaped here.
     if (name := next(filter(_PLAIN_NAME.fullmatch, names), None)) is not None:
-        commands.append(f"jmxlake explain LAKE {name}")
+        commands.append(f"jmxlake explain {lake} {name}")
     return commands

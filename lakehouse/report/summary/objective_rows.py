@@ -179,9 +179,9 @@ def _bounds(worst: Row) -> str:
 
 def _worst(one: _Judged, frame: Frame) -> Text:
     worst = one.worst or {}
-    figure = texts.of(worst, "bad")
+    figure = bounds_in(worst, "bad_us")
     unknown = worst.get("unknown_us") if one.status == "uncertain" else None
-    bad = figures.length(figure.us) if figure.us else words("objective.nothing_bad")
+    bad = figures.length(figure.value) if figure.value else words("objective.nothing_bad")
     bounds = texts.around(figure)
     if events := worst.get("events"):
         total = display.count(events["total"])

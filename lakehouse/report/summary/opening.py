@@ -11,12 +11,13 @@ from lakehouse.core import display
 from lakehouse.core.periods import instant
 from lakehouse.core.subjects import is_whole
 from lakehouse.report import figures
+from lakehouse.report.facts.fields import Bounds, bounds_in
 from lakehouse.report.facts.objectives.statement_rows import STATUSES, Status
 from lakehouse.report.facts.report_record import QUESTIONS
 from lakehouse.report.figures import Facts, Row
 from lakehouse.report.summary import texts
 from lakehouse.report.summary.objective_rows import Objective
-from lakehouse.report.summary.texts import Bounded, Frame, Text, blind, line, text, words
+from lakehouse.report.summary.texts import Frame, Text, blind, line, text, words
 
 Change = Literal["worse", "better", "unclear", "same", "none"]
 """Against the week before; ``none``: there is nothing to compare with."""
@@ -191,7 +192,7 @@ def _tile(
 ) -> Tile:
     name = str(row["name"])
     objective = objectives.get(str(row.get("objective")))
-    is_known = row.get("state") == "known" and _is_stated(_own(row))
+    is_known = row.get("state") == "known" and _is_stated(bounds_in(row, "value"))
     delta, change = _delta(row, frame) if is_known else ("", "none")
     if is_known:
         value, note = _value(row), _note(row) or _partly(row, answers)
@@ -215,9 +216,9 @@ def _label(name: str, unit: str) -> str:
     return label or display.line(name, display.NAME_LIMIT)
 
 
-def _is_stated(figure: Bounded) -> bool:
+def _is_stated(figure: Bounds) -> bool:
     """Return False if a figure is not known, or is 0 and unobserved time may hide more."""
-    return bool(figure.us) or (figure.us is not None and figure.high is not None)
+    return bool(figure.value) or (figure.value is not None and figure.high is not None)
 
 
 def _missing(row: Row, answers: Mapping[str, Row]) -> tuple[str, Text]:
@@ -234,7 +235,7 @@ def _missing(row: Row, answers: Mapping[str, Row]) -> tuple[str, Text]:
 
 def _value(row: Row) -> str:
     """Return a figure; at least it, where unobserved time may hide more."""
-    value, low, high = _own(row)
+    value, low, high = bounds_in(row, "value")
     unit = str(row["unit"])
     if high is None:
         return figures.at_least(_of_all(row, _amount(low or value, unit)))
@@ -262,25 +263,19 @@ def _amount(value: Any, unit: str, digits: int = 2) -> str:
     return display.count(value)
 
 
-def _own(row: Row) -> Bounded:
-    return Bounded(*(row.get(f"value{end}") for end in ("", "_low", "_high")))
-
-
-def _of_subject(row: Row) -> Bounded:
-    return Bounded(*(row.get(f"subject_value{end}") for end in ("", "_low", "_high")))
-
-
 def _note(row: Row) -> Text:
-    is_time, worst = row["unit"] == "us", _of_subject(row)
-    bounds = texts.around(_own(row)) if is_time else ""
+    is_time, worst = row["unit"] == "us", bounds_in(row, "subject_value")
+    bounds = texts.around(bounds_in(row, "value")) if is_time else ""
     level = next((key for key in _LEVELS if row.get(key) is not None), None)
     level = "client" if row.get("user") is not None or row.get("client_id") is not None else level
     if level is None:
         return (bounds,) if bounds else ()
-    has_own_length = row.get("subject_unit") == "us" and not (is_time and worst == _own(row))
-    length = figures.length(worst.us) if has_own_length and worst.us else ""
+    has_own_length = row.get("subject_unit") == "us" and not (
+        is_time and worst == bounds_in(row, "value")
+    )
+    length = figures.length(worst.value) if has_own_length and worst.value else ""
     bounds = (texts.around(worst) or bounds) if is_time else ""
-    if worst.us == 0 and not bounds:
+    if worst.value == 0 and not bounds:
         return ()  # no subject is the worst
     template = "tile.unobserved" if row["name"] == "coverage" else "tile.worst"
     subject = texts.subject(row)
@@ -310,16 +305,13 @@ def _title(row: Row) -> str:
 
 
 def _bounds(row: Row) -> str:
-    unit, figure = str(row["unit"]), _own(row)
+    unit, figure = str(row["unit"]), bounds_in(row, "value")
     if unit == "us":
         return texts.exactly(figure)
     if figure.low is None or figure.high is None or figure.low == figure.high:
         return ""
-    return line("amount.between", low=_bound(figure.low, unit), high=_bound(figure.high, unit))
-
-
-def _bound(value: Any, unit: str) -> str:
-    return _amount(value, unit, 3)
+    low, high = (_amount(bound, unit, 3) for bound in (figure.low, figure.high))
+    return line("amount.between", low=low, high=high)
 
 
 def _delta(row: Row, frame: Frame) -> tuple[str, str]:

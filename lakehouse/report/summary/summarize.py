@@ -10,6 +10,7 @@ from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from lakehouse.core import display
+from lakehouse.core.metrics import COVERAGE
 from lakehouse.core.periods import Span, length
 from lakehouse.core.subjects import is_whole
 from lakehouse.report import evidence, figures
@@ -18,18 +19,7 @@ from lakehouse.report.summary import events, impacts, texts
 from lakehouse.report.summary.events import Event
 from lakehouse.report.summary.objective_rows import LEVELS, Objective, objective_rows
 from lakehouse.report.summary.opening import Headline, Tile, elapsed, headline, period, tiles
-from lakehouse.report.summary.texts import (
-    Frame,
-    Text,
-    capital,
-    frame_of,
-    joined,
-    line,
-    listed,
-    spaced,
-    text,
-    words,
-)
+from lakehouse.report.summary.texts import Frame, Text, joined, line, listed, text, words
 
 
 class Summary(NamedTuple):
@@ -169,7 +159,7 @@ def _availability(rows: Sequence[Row]) -> Text:
 def _explained(rows: Sequence[Row]) -> Text:
     effects = dict.fromkeys(words(f"effect.{impacts.bad_state(row)}") for row in rows)
     causes = listed(_causes(rows))
-    return capital(
+    return texts.capital(
         text("lead.explained", causes=causes, topics=_topics(rows), effects=" or ".join(effects))
     )
 
@@ -249,9 +239,6 @@ def _blind(objectives: Sequence[Objective], frame: Frame) -> tuple[Text, ...]:
     return tuple(sentences)
 
 
-_COVERAGE: Final = "jmxlake.coverage"
-
-
 def objectives_note(objectives: Sequence[Objective], frame: Frame) -> str:
     """Return how many objectives have which status."""
     if frame.is_blind:
@@ -274,6 +261,7 @@ def notes(facts: Facts, objectives: Sequence[Objective], frame: Frame) -> tuple[
     found = _restated(facts)
     if not frame.is_blind:
         found += [_unobserved(facts, objectives, frame), _partly(facts), _dropped(facts)]
+        found += [_contradicted(facts)]
         found += [() if frame.is_running else one for one in _pooled(facts)]
     found += [_since(facts)]
     return tuple(filter(None, found))
@@ -283,7 +271,7 @@ def _unobserved(facts: Facts, objectives: Sequence[Objective], frame: Frame) -> 
     """Return the longest unobserved time of a subject of each kind."""
     most: dict[str, int] = {}
     for one in facts.get("objectives") or ():
-        if _COVERAGE not in (one.get("metrics") or ()) and one.get("level") in LEVELS:
+        if COVERAGE not in (one.get("metrics") or ()) and one.get("level") in LEVELS:
             unknown = [row.get("unknown_us") or 0 for row in one.get("subjects") or ()]
             most[one["level"]] = max(most.get(one["level"], 0), *unknown, 0)
     times = [
@@ -336,6 +324,21 @@ def _dropped(facts: Facts) -> Text:
         for family, (series, sources) in sorted(evidence.dropped(facts, families).items())
     ]
     return text("notes.dropped", parts=listed(parts, len(parts))) if parts else ()
+
+
+def _contradicted(facts: Facts) -> Text:
+    """Return the sources and families on which agents contradict each other."""
+    parts = [
+        line(
+            "notes.of_source",
+            family=row["family"],
+            source=row["source"],
+            length=display.length(us, "up"),
+        )
+        for row in figures.rows_at(facts, "coverage.sources")
+        if (us := row.get("contradicted_us"))
+    ]
+    return text("notes.contradicted", parts=listed(parts)) if parts else ()
 
 
 def _observed_in_part(facts: Facts) -> list[tuple[str, float]]:
@@ -416,7 +419,7 @@ def summarize(facts: Mapping[str, Any]) -> Summary:
         facts: The facts of a report; older versions lack events and key figures.
     """
     with display.shown_in(display.zone_of(facts)):
-        return spaced(_summary(facts, frame_of(facts)))
+        return texts.spaced(_summary(facts, texts.frame_of(facts)))
 
 
 def _summary(facts: Mapping[str, Any], frame: Frame) -> Summary:

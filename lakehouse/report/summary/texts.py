@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple, TypeVar, cast
 from lakehouse.core import display
 from lakehouse.core.periods import Span, instant
 from lakehouse.report import evidence, figures
+from lakehouse.report.facts.fields import Bounds
 from lakehouse.report.figures import Facts, Name, Row, value_at
 
 
@@ -183,28 +184,15 @@ def spaced(value: T) -> T:
     return cast("T", changed)
 
 
-class Bounded(NamedTuple):
-    """A duration with its bounds, microseconds; None: not known."""
-
-    us: int | None
-    low: int | None = None
-    high: int | None = None
-
-
-def of(row: Row, stem: str) -> Bounded:
-    """Return the duration ``stem`` of a row, from ``_us``, ``_low_us`` and ``_high_us``."""
-    return Bounded(*(row.get(f"{stem}{bound}_us") for bound in figures.BOUNDS))
-
-
-def around(figure: Bounded) -> str:
+def around(figure: Bounds) -> str:
     """Return the bounds of a duration for the text; empty if they are close to it."""
     text, is_wide = figures.around(*figure)
     return text if is_wide else ""
 
 
-def exactly(figure: Bounded) -> str:
+def exactly(figure: Bounds) -> str:
     """Return the bounds of a duration for a tooltip; the duration where it has none."""
-    us, low, high = figure
+    us, low, high = (None if one is None else round(one) for one in figure)
     if us is None or low is None:
         return display.length(us)
     if high is None:
@@ -345,11 +333,6 @@ def missing(state: str | None, reason: str | None) -> tuple[str, str]:
     return word, display.line((reason or "").removeprefix(f"{word.capitalize()}: "))
 
 
-def week_word(facts: Facts) -> str:
-    """Return what the report's period is called: ``week``, or ``period``."""
-    return "week" if facts.get("week") else "period"
-
-
 def week_name(week: object) -> str:
     """Return the short name of an ISO week: ``W47`` of ``2026-W47``."""
     return display.line(week, 20).rpartition("-")[2]
@@ -394,7 +377,7 @@ def frame_of(facts: Facts) -> Frame:
     floor = evidence.floor_of(facts) / 100
     share = None if percent is None else percent / 100
     is_blind = not share or share < floor
-    word = week_word(facts)
+    word = "week" if facts.get("week") else "period"
     observed_to = now if is_running else end
     had_week = bool(facts.get("previous"))
     return Frame((start, end), observed_to, is_running, is_blind, floor, share, word, had_week)

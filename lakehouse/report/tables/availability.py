@@ -8,38 +8,10 @@ from typing import Any, Final, NamedTuple
 from lakehouse.core import display
 from lakehouse.report import evidence, figures
 from lakehouse.report.facts.fields import Rows
-from lakehouse.report.facts.sections import hygiene
-from lakehouse.report.facts.sections.replication import (
-    MIN_ISR_QUESTION,
-    REPLICATION_QUESTION,
-    IsrBroker,
-)
+from lakehouse.report.facts.sections import hygiene, replication
 from lakehouse.report.figures import Facts, Row, length
-from lakehouse.report.tables.clients import quantity
-from lakehouse.report.tables.section import (
-    Claim,
-    Part,
-    counted,
-    coverage_clause,
-    plain,
-    section,
-    unanswered,
-)
-from lakehouse.report.tables.table_spec import (
-    Cell,
-    Column,
-    TableSpec,
-    count,
-    instant,
-    longest,
-    most,
-    name,
-    number,
-    of,
-    peak,
-    time,
-    word,
-)
+from lakehouse.report.tables.section import Claim, Part, counted, section
+from lakehouse.report.tables.table_spec import Cell, Column, TableSpec, longest, most
 
 
 def _unavailable(row: Row) -> str:
@@ -49,27 +21,27 @@ def _unavailable(row: Row) -> str:
 
 
 TOPICS: Final = TableSpec(
-    rows=MIN_ISR_QUESTION.bad[0],
+    rows=replication.MIN_ISR_QUESTION.bad[0],
     caption="Topics affected",
     noun="topic",
     columns=(
-        Column("Topic", name("topic")),
-        Column("Unavailable", time("unavailable_any")),
-        Column("Under min ISR", time("any")),
-        Column("No leader", time("leaderless_any")),
-        Column("Partitions at once, max", peak("max_concurrent")),
+        Column.name("Topic", "topic"),
+        Column.time("Unavailable", "unavailable_any_us"),
+        Column.time("Under min ISR", "any_us"),
+        Column.time("No leader", "leaderless_any_us"),
+        Column.peak("Partitions at once, max", "max_concurrent"),
     ),
     worst=longest("unavailable_any"),
     quiet="had no incident",
 )
 
 BROKERS: Final = TableSpec(
-    rows=Rows(IsrBroker, "min_isr.brokers", ("writes_refused",)),
+    rows=Rows(replication.IsrBroker, "min_isr.brokers", ("writes_refused",)),
     caption="Brokers that rejected writes with too few in-sync replicas",
     noun="broker",
     columns=(
-        Column("Broker", name("source")),
-        Column("Rejected writes", count("writes_refused")),
+        Column.name("Broker", "source"),
+        Column.count("Rejected writes", "writes_refused"),
     ),
     worst=most("writes_refused"),
 )
@@ -78,7 +50,7 @@ AVAILABILITY: Final = section(
     "availability",
     "Availability and min ISR",
     counted(
-        MIN_ISR_QUESTION,
+        replication.MIN_ISR_QUESTION,
         Claim(TOPICS, _unavailable),
         Claim(
             BROKERS,
@@ -103,22 +75,24 @@ def _out_of_sync(row: Row) -> str:
 
 
 REPLICAS: Final = TableSpec(
-    rows=REPLICATION_QUESTION.bad[0],
+    rows=replication.REPLICATION_QUESTION.bad[0],
     caption="Topics with replicas out of sync",
     noun="topic",
     columns=(
-        Column("Topic", name("topic")),
-        Column("Replica out of sync", time("under_replicated_any")),
-        Column("Only the leader in sync", time("without_spare_any")),
-        Column("Unclean leader", time("unclean_leader_any")),
-        Column("Unclean elections", number("unclean_elections")),
-        Column("Reassignment", time("reassigning_any")),
+        Column.name("Topic", "topic"),
+        Column.time("Replica out of sync", "under_replicated_any_us"),
+        Column.time("Only the leader in sync", "without_spare_any_us"),
+        Column.time("Unclean leader", "unclean_leader_any_us"),
+        Column.number("Unclean elections", "unclean_elections"),
+        Column.time("Reassignment", "reassigning_any_us"),
     ),
     worst=longest("unclean_leader_any", "without_spare_any", "under_replicated_any"),
 )
 
 REPLICATION: Final = section(
-    "replication", "Replication", counted(REPLICATION_QUESTION, Claim(REPLICAS, _out_of_sync))
+    "replication",
+    "Replication",
+    counted(replication.REPLICATION_QUESTION, Claim(REPLICAS, _out_of_sync)),
 )
 
 
@@ -151,7 +125,7 @@ def _suggested(row: Row) -> str:
 
 
 def _entity(row: Row) -> Cell:
-    return name("user", "client_id").cell(row.get("quota_of") or {})
+    return Cell.named(row.get("quota_of") or {}, ("user", "client_id"))
 
 
 SPARES: Final = TableSpec(
@@ -159,10 +133,10 @@ SPARES: Final = TableSpec(
     caption="Topics without a spare replica",
     noun="topic",
     columns=(
-        Column("Topic", name("topic")),
-        Column("Partitions", number("partitions")),
-        Column("Replication factor", number("replication_factor")),
-        Column("Min ISR", number("min_insync_replicas")),
+        Column.name("Topic", "topic"),
+        Column.number("Partitions", "partitions"),
+        Column.number("Replication factor", "replication_factor"),
+        Column.number("Min ISR", "min_insync_replicas"),
     ),
     file="hygiene_topics",
 )
@@ -172,12 +146,12 @@ NEAR_QUOTA: Final = TableSpec(
     caption="Clients near their quota",
     noun="client",
     columns=(
-        Column("Client", name("user", "client_id")),
-        Column("Quota for", word("kind", "kind")),
-        Column("Rate on a broker, max", quantity("rate_max_of_a_broker")),
-        Column("Quota", quantity("quota")),
-        Column("Quota entity", of(_entity, "quota_of", is_figure=False)),
-        Column("Suggested quota", of(_suggested, "suggested", "suggested_at_least", "rate_unit")),
+        Column.name("Client", "user", "client_id"),
+        Column.word("Quota for", "kind", "kind"),
+        Column.quantity("Rate on a broker, max", "rate_max_of_a_broker"),
+        Column.quantity("Quota", "quota"),
+        Column.of("Quota entity", _entity, "quota_of", is_figure=False),
+        Column.of("Suggested quota", _suggested, "suggested", "suggested_at_least", "rate_unit"),
     ),
 )
 
@@ -186,9 +160,9 @@ UNUSED_QUOTAS: Final = TableSpec(
     caption="Unused quotas",
     noun="quota",
     columns=(
-        Column("Quota entity", name("user", "client_id")),
-        Column("Quota for", word("kind", "kind")),
-        Column("Quota", quantity("quota")),
+        Column.name("Quota entity", "user", "client_id"),
+        Column.word("Quota for", "kind", "kind"),
+        Column.quantity("Quota", "quota"),
     ),
 )
 
@@ -197,10 +171,10 @@ OVERTAKEN: Final = TableSpec(
     caption="Groups that retention will overtake",
     noun="group",
     columns=(
-        Column("Group", name("group")),
-        Column("Topic", name("topic")),
-        Column("Time left, min", of(_left, "least_seconds")),
-        Column("As of", instant("as_of")),
+        Column.name("Group", "group"),
+        Column.name("Topic", "topic"),
+        Column.of("Time left, min", _left, "least_seconds"),
+        Column.instant("As of", "as_of"),
     ),
 )
 
@@ -224,7 +198,7 @@ def _risks(facts: Facts) -> Part:
     found = facts.get("hygiene") or {}
     lists = {risk: _rows(facts, found, risk) for risk in RISKS}
     if not any(lists.values()) and not decided.is_answered:
-        return unanswered(decided)
+        return Part.of([decided.reason])
     said = [
         f"{len(rows):,} {risk.one if len(rows) == 1 else risk.several}"
         for risk, rows in lists.items()
@@ -232,12 +206,12 @@ def _risks(facts: Facts) -> Part:
     ]
     if not said and any(rows is not None for rows in lists.values()):
         said.append("0 risks found")
-    clause = coverage_clause(decided, "source") if said else ""
+    clause = decided.coverage_clause("source") if said else ""
     if unknown := [risk.unknown for risk, rows in lists.items() if rows is None]:
         said.append(f"not known: {', '.join(unknown)}")
     said.append(clause)
     tables = tuple(risk.table.listing(facts, rows) for risk, rows in lists.items() if rows)
-    return Part(plain("; ".join(filter(None, said))), tables, _notes(found))
+    return Part.of(said, tables, _notes(found))
 
 
 def _rows(facts: Facts, found: Row, risk: Risk) -> list[Row] | None:

@@ -6,56 +6,17 @@ Brokers count the errors, the latency and the traffic of requests.
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from lakehouse.core import display
+from lakehouse.core import display, metrics
 from lakehouse.report import evidence, figures
-from lakehouse.report.facts.fields import Rows
-from lakehouse.report.facts.sections import golden_signals
-from lakehouse.report.facts.sections.consumer_groups import (
-    LAG_QUESTION,
-    LOST_QUESTION,
-    LostOffsets,
-    PartitionBehind,
-)
-from lakehouse.report.facts.sections.throttling import QUESTION
+from lakehouse.report.facts.fields import Rows, bounds_in
+from lakehouse.report.facts.sections import consumer_groups, golden_signals, throttling
 from lakehouse.report.figures import Facts, Row, length
-from lakehouse.report.tables.section import (
-    Claim,
-    Part,
-    counted,
-    coverage_clause,
-    figures_known,
-    plain,
-    section,
-    unanswered,
-)
-from lakehouse.report.tables.table_spec import (
-    Cell,
-    Column,
-    Content,
-    TableSpec,
-    between,
-    bounded,
-    count,
-    isolated,
-    least_to_most,
-    longest,
-    most,
-    name,
-    number,
-    of,
-    partition,
-    peak,
-    size,
-    text_of,
-    time,
-    word,
-)
-
-_GOOD: Final = ("good", "good_low", "good_high")
+from lakehouse.report.tables.section import Claim, Part, counted, section
+from lakehouse.report.tables.table_spec import Cell, Column, TableSpec, longest, most, size
 
 
 def _success(row: Row) -> Cell:
-    return bounded(row, _GOOD, display.percent)
+    return Cell.bounded(bounds_in(row, "good"), display.percent)
 
 
 def _errors_first(row: Row) -> tuple[float, float]:
@@ -63,17 +24,17 @@ def _errors_first(row: Row) -> tuple[float, float]:
     return (0.0 if good is None else 1 - good), row.get("errors") or 0.0
 
 
-_REQUEST: Final[Content] = word("request", "request")
+_REQUEST: Final = Column.word("Request", "request", "request")
 
 BROKERS: Final = TableSpec(
     rows=Rows(golden_signals.Answers, "service.brokers", ("errors", "errors_low")),
     caption="Brokers with error responses",
     noun="broker",
     columns=(
-        Column("Broker", name("source")),
-        Column("Request", _REQUEST),
-        Column("Errors", count("errors")),
-        Column("Success rate", of(_success, *_GOOD)),
+        Column.name("Broker", "source"),
+        _REQUEST,
+        Column.count("Errors", "errors"),
+        Column.of("Success rate", _success, "good", "good_low", "good_high"),
     ),
     worst=_errors_first,
 )
@@ -83,9 +44,9 @@ ERRORS: Final = TableSpec(
     caption="Errors by code",
     noun="error",
     columns=(
-        Column("Error", name("error")),
-        Column("Request", _REQUEST),
-        Column("Responses", count("answers")),
+        Column.name("Error", "error"),
+        _REQUEST,
+        Column.count("Responses", "answers"),
     ),
     worst=most("answers"),
 )
@@ -95,11 +56,11 @@ LATENCY: Final = TableSpec(
     caption="Brokers above the p99 limit",
     noun="broker",
     columns=(
-        Column("Broker", name("source")),
-        Column("Request", _REQUEST),
-        Column("Limit", number("threshold_ms", display.milliseconds)),
-        Column("Time above the limit", time("slow")),
-        Column("p99, max", peak("p99_ms_max", display.milliseconds)),
+        Column.name("Broker", "source"),
+        _REQUEST,
+        Column.number("Limit", "threshold_ms", display.milliseconds),
+        Column.time("Time above the limit", "slow_us"),
+        Column.peak("p99, max", "p99_ms_max", display.milliseconds),
     ),
     worst=longest("slow"),
     quiet="did not exceed the limit",
@@ -110,11 +71,11 @@ TRAFFIC: Final = TableSpec(
     caption="Traffic by topic",
     noun="topic",
     columns=(
-        Column("Topic", name("topic")),
-        Column("Records written", count("records_in")),
-        Column("Written", count("bytes_in", size)),
-        Column("Read", count("bytes_out", size)),
-        Column("Rejected", count("bytes_rejected", size)),
+        Column.name("Topic", "topic"),
+        Column.count("Records written", "records_in"),
+        Column.count("Written", "bytes_in", size),
+        Column.count("Read", "bytes_out", size),
+        Column.count("Rejected", "bytes_rejected", size),
     ),
     file="traffic_topics",
     worst=lambda row: (row.get("bytes_in") or 0) + (row.get("bytes_out") or 0),
@@ -128,7 +89,7 @@ def _succeeded(facts: Facts) -> Part:
         row for row in (facts.get("service") or {}).get("requests") or () if row.get("good")
     ]
     if not decided.is_answered or not requests:
-        return unanswered(decided) if decided.reason else Part("0 requests")
+        return Part.of([decided.reason or "0 requests"])
     is_open = any(row.get(key) is None for row in requests for key in ("good_low", "errors_high"))
     of_all = " of the counted" if is_open or not decided.is_whole else " of"
     rates = [
@@ -138,13 +99,12 @@ def _succeeded(facts: Facts) -> Part:
     said = [f"{' and '.join(rates)} succeeded"]
     if errors := ERRORS.bad_rows(ERRORS.all_rows(facts)):
         top = errors[0]
-        said.append(
-            f"main error {isolated(figures.name(top['error']))} ({display.count(top['answers'])})"
-        )
-    said.append(coverage_clause(decided, "broker"))
+        error = figures.name(top["error"]).isolated
+        said.append(f"main error {error} ({display.count(top['answers'])})")
+    said.append(decided.coverage_clause("broker"))
     notes = (*_away(facts), *("Errors in unobserved time are not known.",) * is_open)
     listings = (BROKERS.listing(facts), ERRORS.listing(facts))
-    return Part(plain("; ".join(filter(None, said))), listings, notes)
+    return Part.of(said, listings, notes)
 
 
 def _away(facts: Facts) -> Iterator[str]:
@@ -161,7 +121,7 @@ def _fast(facts: Facts) -> Part:
     """State which brokers were slower than an objective allows, or the highest p99."""
     decided = evidence.decide(facts, golden_signals.LATENCY_QUESTION)
     if not decided.is_answered:
-        return unanswered(decided)
+        return Part.of([decided.reason])
     rows = LATENCY.all_rows(facts)
     limited = [row for row in rows if row.get("threshold_ms") is not None]
     limits = {row["threshold_ms"] for row in limited}
@@ -185,9 +145,8 @@ def _fast(facts: Facts) -> Part:
         said += _highest(rows)
     if missing:
         said.append(f"{display.plural(len(missing), 'broker')} without data")
-    said.append(coverage_clause(decided, "broker"))
-    listing = LATENCY.listing(facts, limited, decided)
-    return Part(plain("; ".join(filter(None, said))), (listing,))
+    said.append(decided.coverage_clause("broker"))
+    return Part.of(said, [LATENCY.listing(facts, limited, decided)])
 
 
 def _highest(rows: Sequence[Row]) -> list[str]:
@@ -200,16 +159,15 @@ def _highest(rows: Sequence[Row]) -> list[str]:
 
 
 def _where(row: Row) -> str:
-    source = text_of(LATENCY.columns[0].content.cell(row))
-    return f"{source}, {text_of(_REQUEST.cell(row))}"
+    return f"{LATENCY.columns[0].cell(row).sentence}, {_REQUEST.cell(row).sentence}"
 
 
 def _moved(facts: Facts) -> Part:
     """State how much was written and read."""
-    decided = figures_known(facts, golden_signals.TRAFFIC_QUESTION)
+    decided = evidence.decide_by_coverage(facts, golden_signals.TRAFFIC_QUESTION)
     rows = TRAFFIC.bad_rows(TRAFFIC.all_rows(facts))
     if not decided.is_answered or not rows:
-        return unanswered(decided) if decided.reason else Part("0 topics with traffic")
+        return Part.of([decided.reason or "0 topics with traffic"])
     keys = ("records_in", "bytes_in", "bytes_out")
     is_least = any(row.get(f"{key}_high") is None for row in rows for key in keys)
     end = "_low" if is_least else ""
@@ -218,36 +176,26 @@ def _moved(facts: Facts) -> Part:
     said = [
         f"{least}{display.plural(round(records), 'record')} ({size(written)}) written, "
         f"{size(read)} read",
-        coverage_clause(decided, "topic"),
+        decided.coverage_clause("topic"),
     ]
-    return Part(plain("; ".join(filter(None, said))), (TRAFFIC.listing(facts),))
+    return Part.of(said, [TRAFFIC.listing(facts)])
 
 
 REQUESTS: Final = section("requests", "Requests and traffic", _succeeded, _fast, _moved)
 
 
-def quantity(key: str, *, is_peak: bool = False) -> Content:
-    """Return a value in the unit of its row."""
-
-    def cell(row: Row) -> Cell:
-        unit = str(row.get("rate_unit") or "")
-        return Cell((display.quantity(row.get(key), unit),), order=row.get(key))
-
-    return of(cell, key, "rate_unit")._replace(is_peak=is_peak)
-
-
 CLIENTS: Final = TableSpec(
-    rows=QUESTION.bad[0],
+    rows=throttling.QUESTION.bad[0],
     caption="Clients throttled",
     noun="client",
     columns=(
-        Column("Client", name("user", "client_id")),
-        Column("Quota for", word("kind", "kind")),
-        Column("Throttled", time("throttled")),
-        Column("Wait, mean", number("throttle_ms_mean", display.milliseconds)),
-        Column("Wait, max", peak("throttle_ms_max", display.milliseconds)),
-        Column("Rate, max", quantity("rate_max", is_peak=True)),
-        Column("Quota", quantity("quota")),
+        Column.name("Client", "user", "client_id"),
+        Column.word("Quota for", "kind", "kind"),
+        Column.time("Throttled", "throttled_us"),
+        Column.number("Wait, mean", "throttle_ms_mean", display.milliseconds),
+        Column.peak("Wait, max", "throttle_ms_max", display.milliseconds),
+        Column.quantity("Rate, max", "rate_max", is_peak=True),
+        Column.quantity("Quota", "quota"),
     ),
     worst=longest("throttled"),
     quiet="had no throttled time",
@@ -256,30 +204,26 @@ CLIENTS: Final = TableSpec(
 THROTTLING: Final = section(
     "throttling",
     "Client throttling",
-    counted(QUESTION, Claim(CLIENTS, lambda row: length(row.get("throttled_us")))),
+    counted(throttling.QUESTION, Claim(CLIENTS, lambda row: length(row.get("throttled_us")))),
 )
 
 
-_PARTITION_LAG: Final = "kafka.group.partition_lag"
-
-
-def _records(when: str) -> Content:
+def _records(heading: str, when: str) -> Column:
     """Unread records: the ``most``, or the ``last`` that were reported."""
     keys = f"{when}.records_low", f"{when}.records_high"
 
     def cell(row: Row) -> Cell:
         behind = row.get(when) or {}
-        low, high = behind.get("records_low"), behind.get("records_high")
-        return _between(low, high)
+        return _between(behind.get("records_low"), behind.get("records_high"))
 
-    return of(cell, *keys)._replace(is_peak=when == "most")
+    return Column(heading, cell, keys, is_peak=when == "most")
 
 
 def _between(low: float | None, high: float | None) -> Cell:
     """Return a number that a histogram gives between two bounds, with three digits."""
     if low and high and low < high:
         return Cell((display.rough_between(low, high),), order=high)
-    return least_to_most(low, high, lambda one: display.rough(one or 0, "down"))
+    return Cell.between(low, high, lambda one: display.rough(one or 0, "down"))
 
 
 def _observed(facts: Facts) -> Facts:
@@ -320,7 +264,7 @@ def _of_partition(row: Row, facts: Facts) -> Row:
     highs = [
         one["worst"]
         for one in facts.get("incidents") or ()
-        if one["metric"] == _PARTITION_LAG and all(one.get(key) == row[key] for key in keys)
+        if one["metric"] == metrics.PARTITION_LAG and all(one.get(key) == row[key] for key in keys)
     ]
     return _with_high(row, highs)
 
@@ -338,7 +282,7 @@ def _of_records(row: Row) -> Cell:
 
 def _age(row: Row) -> Cell:
     oldest = row.get("most") or {}
-    return least_to_most(oldest.get("seconds_low"), oldest.get("seconds_high"), _seconds)
+    return Cell.between(oldest.get("seconds_low"), oldest.get("seconds_high"), _seconds)
 
 
 def _seconds(seconds: float | None) -> str:
@@ -346,21 +290,21 @@ def _seconds(seconds: float | None) -> str:
 
 
 def _behind(row: Row) -> str:
-    topic = display.visible(display.shorten(str(row.get("topic"))))
-    return f"unread records on \u2068{topic}\u2069 for {length(row.get('behind_us'))}"
+    topic = figures.name(row.get("topic")).isolated
+    return f"unread records on {topic} for {length(row.get('behind_us'))}"
 
 
 GROUPS_BEHIND: Final = TableSpec(
-    rows=LAG_QUESTION.bad[0],
+    rows=consumer_groups.LAG_QUESTION.bad[0],
     caption="Groups with unread records",
     noun="group",
     columns=(
-        Column("Group", name("group")),
-        Column("Topic", name("topic")),
-        Column("Time with unread records", time("behind")),
-        Column("Unread records, max", _records("most")),
-        Column("Oldest unread record, max age", of(_age, "most.seconds_low", "most.seconds_high")),
-        Column("Unread records at the end", _records("last")),
+        Column.name("Group", "group"),
+        Column.name("Topic", "topic"),
+        Column.time("Time with unread records", "behind_us"),
+        _records("Unread records, max", "most"),
+        Column.of("Oldest unread record, max age", _age, "most.seconds_low", "most.seconds_high"),
+        _records("Unread records at the end", "last"),
     ),
     file="consumer_lag",
     worst=longest("behind"),
@@ -368,20 +312,22 @@ GROUPS_BEHIND: Final = TableSpec(
 )
 
 PARTITIONS_BEHIND: Final = TableSpec(
-    rows=Rows(PartitionBehind, "consumer_lag.partitions"),
+    rows=Rows(consumer_groups.PartitionBehind, "consumer_lag.partitions"),
     caption="Partitions with more than 10,000 unread records",
     noun="partition",
     columns=(
-        Column("Group", name("group")),
-        Column("Partition", partition()),
-        Column("Unread records, max", of(_of_records, "records_low", "records_high")),
-        Column("Time above 10,000", time("above")),
+        Column.name("Group", "group"),
+        Column.partition(),
+        Column.of("Unread records, max", _of_records, "records_low", "records_high"),
+        Column.time("Time above 10,000", "above_us"),
     ),
     worst=most("records_low"),
     unknown="",
 )
 
-_part: Final = counted(LAG_QUESTION, Claim(GROUPS_BEHIND, _behind), more=(PARTITIONS_BEHIND,))
+_part: Final = counted(
+    consumer_groups.LAG_QUESTION, Claim(GROUPS_BEHIND, _behind), more=(PARTITIONS_BEHIND,)
+)
 
 LAG: Final = section("lag", "Consumer lag", lambda facts: _part(_observed(facts)))
 
@@ -394,13 +340,13 @@ def _lost(row: Row) -> str:
 
 
 GROUPS_WITH_LOSS: Final = TableSpec(
-    rows=LOST_QUESTION.bad[0],
+    rows=consumer_groups.LOST_QUESTION.bad[0],
     caption="Groups affected",
     noun="group",
     columns=(
-        Column("Group", name("group")),
-        Column("Messages (offsets)", between("offsets")),
-        Column("Partitions", number("partitions")),
+        Column.name("Group", "group"),
+        Column.between("Messages (offsets)", "offsets"),
+        Column.number("Partitions", "partitions"),
     ),
     file="lost_by_group",
     worst=most("offsets_high", "offsets_low"),
@@ -408,13 +354,15 @@ GROUPS_WITH_LOSS: Final = TableSpec(
 )
 
 PARTITIONS_WITH_LOSS: Final = TableSpec(
-    rows=Rows(LostOffsets, "lost_before_read.groups", ("offsets_high", "offsets_low")),
+    rows=Rows(
+        consumer_groups.LostOffsets, "lost_before_read.groups", ("offsets_high", "offsets_low")
+    ),
     caption="Messages lost by partition",
     noun="partition",
     columns=(
-        Column("Group", name("group")),
-        Column("Partition", partition()),
-        Column("Messages (offsets)", between("offsets")),
+        Column.name("Group", "group"),
+        Column.partition(),
+        Column.between("Messages (offsets)", "offsets"),
     ),
     file="lost_before_read",
     worst=most("offsets_high", "offsets_low"),
@@ -424,5 +372,7 @@ PARTITIONS_WITH_LOSS: Final = TableSpec(
 LOSS: Final = section(
     "loss",
     "Unread data loss",
-    counted(LOST_QUESTION, Claim(GROUPS_WITH_LOSS, _lost), more=(PARTITIONS_WITH_LOSS,)),
+    counted(
+        consumer_groups.LOST_QUESTION, Claim(GROUPS_WITH_LOSS, _lost), more=(PARTITIONS_WITH_LOSS,)
+    ),
 )

@@ -10,25 +10,12 @@ from lakehouse.core import display
 from lakehouse.report import evidence, figures
 from lakehouse.report.evidence import nothing_seen
 from lakehouse.report.facts.events.event_records import IncidentOfEvent
-from lakehouse.report.facts.fields import Rows
+from lakehouse.report.facts.fields import Bounds, Rows
 from lakehouse.report.facts.sections.monitoring import COLUMNS, QUESTION, Metric, SourceCoverage
 from lakehouse.report.figures import Facts, Row, length, rows_at, span_of
 from lakehouse.report.summary.events import short_error
-from lakehouse.report.tables.section import Part, plain, section, unanswered
-from lakehouse.report.tables.table_spec import (
-    Cell,
-    Column,
-    Content,
-    TableSpec,
-    bounded,
-    instant,
-    isolated,
-    joined,
-    name,
-    number,
-    of,
-    words,
-)
+from lakehouse.report.tables.section import Part, section
+from lakehouse.report.tables.table_spec import Cell, Column, TableSpec, words
 
 
 def _error(row: Row) -> Cell:
@@ -38,8 +25,8 @@ def _error(row: Row) -> Cell:
 
 def _outcomes(row: Row) -> str:
     outcomes = (row.get("outcomes") or {}).items()
-    failed = [(name_, number_) for name_, number_ in outcomes if number_ and name_ != "ok"]
-    return ", ".join(f"{number_:,} {words('outcome', name_)}" for name_, number_ in failed)
+    failed = [(name, number) for name, number in outcomes if number and name != "ok"]
+    return ", ".join(f"{number:,} {words('outcome', name)}" for name, number in failed)
 
 
 SOURCES: Final = TableSpec(
@@ -47,11 +34,11 @@ SOURCES: Final = TableSpec(
     caption="Sources",
     noun="source",
     columns=(
-        Column("Source", name("source")),
-        Column("Observed", number("percent", display.per_cent)),
-        Column("Not observed, worst family", number("unknown_us", length)),
-        Column("Failed scrapes", of(_outcomes, "outcomes", is_figure=False)),
-        Column("First error", of(_error, "first_error", is_figure=False)),
+        Column.name("Source", "source"),
+        Column.number("Observed", "percent", display.per_cent),
+        Column.number("Not observed, worst family", "unknown_us", length),
+        Column.of("Failed scrapes", _outcomes, "outcomes", is_figure=False),
+        Column.of("First error", _error, "first_error", is_figure=False),
     ),
     unknown="",
 )
@@ -89,7 +76,7 @@ def _observed(facts: Facts) -> Part:
     line = f"{share} of expected observations of {display.plural(len(rows), 'source')}"
     line = line if rows or not nothing_seen(facts) else "not known: no agent ran"
     listing = SOURCES.listing({**facts, "owners": None}, rows)
-    return Part(plain(line), (listing,), tuple(_notes(facts)))
+    return Part.of([line], [listing], _notes(facts))
 
 
 def _notes(facts: Facts) -> list[str]:
@@ -98,14 +85,21 @@ def _notes(facts: Facts) -> list[str]:
         notes.append(f"{display.plural(round(rejected), 'row')} of bronze could not be used.")
     changes = facts.get("changes") or ()
     imported = {(row.get("new"), row.get("source")) for row in changes if row["kind"] == "imported"}
-    for place, number_ in sorted(Counter(str(place) for place, _ in imported).items()):
-        sources = display.plural(number_, "source")
-        notes.append(f"Past data of {sources} was imported from {isolated(figures.name(place))}.")
+    for place, number in sorted(Counter(str(place) for place, _ in imported).items()):
+        sources = display.plural(number, "source")
+        notes.append(f"Past data of {sources} was imported from {figures.name(place).isolated}.")
     above = evidence.dropped(facts, {row["family"] for row in rows_at(facts, "coverage.sources")})
     notes += [
-        f"Family {isolated(figures.name(family))} of {display.plural(sources, 'source')} had up to "
+        f"Family {figures.name(family).isolated} of {display.plural(sources, 'source')} had up to "
         f"{series:,} series above its limit. They were not collected one by one."
         for family, (series, sources) in sorted(above.items())
+    ]
+    notes += [
+        f"Agents contradict each other on family {figures.name(row['family']).isolated} of "
+        f"{figures.name(row['source']).isolated}, up to {length(us)}. The worse value counts, and "
+        "its bad time is uncertain."
+        for row in rows_at(facts, "coverage.sources")
+        if (us := row.get("contradicted_us"))
     ]
     later = Counter(
         (row["family"], row["since"])
@@ -113,10 +107,10 @@ def _notes(facts: Facts) -> list[str]:
         if row.get("since")
     )
     notes += [
-        f"Family {isolated(figures.name(family))} of {display.plural(number_, 'source')} was not "
+        f"Family {figures.name(family).isolated} of {display.plural(number, 'source')} was not "
         f"scraped before {display.day_and_time(since)}. The coverage here includes that time, the "
         "objective on scrapes does not."
-        for (family, since), number_ in sorted(later.items())
+        for (family, since), number in sorted(later.items())
     ]
     return notes
 
@@ -124,24 +118,22 @@ def _notes(facts: Facts) -> list[str]:
 COVERAGE: Final = section("coverage", "Monitoring coverage", _observed)
 
 
-def _quantity(key: str, *, is_peak: bool = False) -> Content:
+def _figure(heading: str, key: str, *, is_peak: bool = False) -> Column:
     def cell(row: Row) -> Cell:
         value = row.get(key)
         if value is None and row.get("kind") in {"gauge", "counter"}:
             return Cell()
         return Cell((display.quantity(value, str(row.get("unit") or "")),), order=value)
 
-    return of(cell, f"worst.{key}")._replace(is_peak=is_peak)
+    return Column(heading, cell, (f"worst.{key}",), is_peak=is_peak)
 
 
 def _subject(row: Row) -> Cell:
-    return Cell(
-        joined([figures.name(row[key]) for key in COLUMNS.values() if row.get(key) is not None])
-    )
+    return Cell.named(row, COLUMNS.values())
 
 
 def _metric(row: Row) -> Cell:
-    return Cell(figures.single(row.get("metric")), title=display.line(row.get("description") or ""))
+    return Cell((figures.name(row["metric"]),), title=display.line(row.get("description") or ""))
 
 
 METRICS: Final = TableSpec(
@@ -149,13 +141,13 @@ METRICS: Final = TableSpec(
     caption="Each metric, with the subject of its greatest value",
     noun="metric",
     columns=(
-        Column("Metric", of(_metric, "metric", "description", is_figure=False)),
-        Column(
-            "Subject", of(_subject, *(f"worst.{key}" for key in COLUMNS.values()), is_figure=False)
+        Column.of("Metric", _metric, "metric", "description", is_figure=False),
+        Column.of(
+            "Subject", _subject, *(f"worst.{key}" for key in COLUMNS.values()), is_figure=False
         ),
-        Column("Mean", _quantity("mean")),
-        Column("Max", _quantity("max", is_peak=True)),
-        Column("Increase", _quantity("increase")),
+        _figure("Mean", "mean"),
+        _figure("Max", "max", is_peak=True),
+        _figure("Increase", "increase"),
     ),
     file="own_metrics",
 )
@@ -171,7 +163,7 @@ def _others(facts: Facts) -> Part:
     if absent:
         names = ", ".join(display.line(name) for name in absent)
         said.append(f"not collected: {names}")
-    return Part(plain("; ".join(said)), (METRICS.listing(facts, rows),))
+    return Part.of(said, [METRICS.listing(facts, rows)])
 
 
 OWN_METRICS: Final = section("own-metrics", "Other metrics", _others)
@@ -186,21 +178,19 @@ def _duration(row: Row) -> Cell:
     lead, tail = row.get("lead_us"), row.get("tail_us")
     low = None if tail is None else max(0, end - start - tail)
     high = None if lead is None else end - start + lead
-    bounds = {"us": end - start, "low_us": low, "high_us": high}
-    return bounded(bounds, ("us", "low_us", "high_us"), length)
+    return Cell.bounded(Bounds(end - start, low, high), length)
 
 
 def _of_subjects(row: Row) -> Cell:
     if row.get("user") is not None or row.get("client_id") is not None:
-        keys = ("user", "client_id")
-        return Cell(joined([figures.name(row[key]) for key in keys if row.get(key) is not None]))
+        return Cell.named(row, ("user", "client_id"))
     names = [figures.name(row["group"])] if row.get("group") is not None else []
     if row.get("topic") is not None:
         partition = "" if row.get("partition") is None else f"-{row['partition']}"
         names.append(figures.name(f"{row['topic']}{partition}"))
     if not names:
         names = [figures.name(source) for source in (row.get("sources") or ())[:3]]
-    return Cell(joined(names) or ("cluster",))
+    return Cell.names(names, ("cluster",))
 
 
 def _event(row: Row) -> Cell:
@@ -213,19 +203,14 @@ INCIDENTS: Final = TableSpec(
     caption="One row per partition, client, group or topic",
     noun="incident",
     columns=(
-        Column("Start", instant("start")),
-        Column("Duration", of(_duration, "start", "end", "lead_us", "tail_us")),
-        Column(
-            "Subject",
-            of(
-                _of_subjects, "topic", "partition", "user", "client_id", "group", "sources",
-                is_figure=False,
-            ),
+        Column.instant("Start", "start"),
+        Column.of("Duration", _duration, "start", "end", "lead_us", "tail_us"),
+        Column.of(
+            "Subject", _of_subjects, "topic", "partition", "user", "client_id", "group", "sources",
+            is_figure=False,
         ),
-        Column(
-            "Incident", of(lambda row: words("incident", row["metric"]), "metric", is_figure=False)
-        ),
-        Column("Event", of(_event, "event")),
+        Column.word("Incident", "incident", "metric"),
+        Column.of("Event", _event, "event"),
     ),
 )  # fmt: skip
 
@@ -233,17 +218,16 @@ INCIDENTS: Final = TableSpec(
 def _incidents(facts: Facts) -> Part:
     rows = facts.get("incidents")
     if rows is None:
-        return Part("not known: this report does not have incidents")
+        return Part.of(["not known: this report does not have incidents"])
     if not rows:
         decided = evidence.decide(facts, QUESTION)
-        return Part("0 incidents") if decided.is_answered else unanswered(decided)
+        return Part.of(["0 incidents" if decided.is_answered else decided.reason])
     rows = [row for row in rows if row["metric"] not in _TWINS]
     number = len(rows) + (facts.get("incidents_omitted") or 0)
     events = {row["event"] for row in rows}
     line = f"{display.plural(number, 'incident')} in {display.plural(len(events), 'event')}"
     ordered = sorted(rows, key=lambda row: (row["event"], str(row["start"])))
-    listing = INCIDENTS.listing(facts, ordered)
-    return Part(plain(line), (listing,))
+    return Part.of([line], [INCIDENTS.listing(facts, ordered)])
 
 
 ALL_INCIDENTS: Final = section("incidents", "All incidents", _incidents)

@@ -7,7 +7,7 @@ import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Self
 
 from lakehouse.core import display
 from lakehouse.report import evidence, figures, tables
@@ -15,7 +15,6 @@ from lakehouse.report.evidence import Evidence
 from lakehouse.report.facts.fields import Question
 from lakehouse.report.figures import Facts, Row
 from lakehouse.report.summary.summarize import Summary
-from lakehouse.report.tables import table_spec
 from lakehouse.report.tables.table_spec import Listing, TableSpec
 
 
@@ -84,6 +83,13 @@ class Part(NamedTuple):
     tables: tuple[Listing, ...] = ()
     notes: tuple[str, ...] = ()
 
+    @classmethod
+    def of(
+        cls, said: Iterable[str | None], tables: Iterable[Listing] = (), notes: Iterable[str] = ()
+    ) -> Self:
+        """Return the part of some statements; the empty ones are left out."""
+        return cls(_plain("; ".join(filter(None, said))), tuple(tables), tuple(notes))
+
 
 def section(anchor: str, title: str, *parts: Callable[[Facts], Part | None]) -> Section:
     """Return a section of one or more questions.
@@ -140,35 +146,25 @@ def part(
     """Return the statements of a question, or why there is none."""
     decided = evidence.decide(facts, question)
     if not decided.is_answered:
-        return unanswered(decided)
-    rows = [with_budgets(facts, question, claim.table.all_rows(facts)) for claim in claims]
+        return Part.of([decided.reason])
+    rows = [_with_budgets(facts, question, claim.table.all_rows(facts)) for claim in claims]
     said = [
         _claim(claim, own, decided, is_first=not nth)
         for nth, (claim, own) in enumerate(zip(claims, rows, strict=True))
     ]
-    hidden = [*map(plain, evidence.hidden_texts(facts, question).values())]
+    hidden = [*map(_plain, evidence.hidden_texts(facts, question).values())]
     if hidden:
         quiet = not claims[0].table.bad_rows(rows[0])
         said = [*hidden, *said[1:]] if quiet else [*said, *hidden]
     if decided.reason:  # bad is stated however little was observed
-        said.append(lowered(plain(decided.reason)))
-    elif clause := coverage_clause(decided, question.noun):
-        said.append(clause)
+        said.append(f"{decided.reason[:1].lower()}{decided.reason[1:]}")
+    else:
+        said.append(decided.coverage_clause(question.noun))
     tables = [
         claim.table.listing(facts, own, decided) for claim, own in zip(claims, rows, strict=True)
     ]
     tables += [table.listing(facts) for table in more]
-    return Part(plain("; ".join(filter(None, said))), tuple(tables))
-
-
-def figures_known(facts: Facts, question: Question) -> Evidence:
-    """Return the decision on figures that are neither good nor bad; the floor applies."""
-    return evidence.decide(facts, question._replace(has_figures=False))
-
-
-def unanswered(decided: Evidence) -> Part:
-    """Return a part that states nothing but the reason."""
-    return Part(plain(str(decided.reason)))
+    return Part.of(said, tables)
 
 
 def _claim(claim: Claim, rows: Sequence[Row], decided: Evidence, *, is_first: bool) -> str:
@@ -180,7 +176,7 @@ def _claim(claim: Claim, rows: Sequence[Row], decided: Evidence, *, is_first: bo
     if not number:
         return f"{_of(0, known, noun)} {claim.verb}" if is_first else ""
     least = "at least " if not decided.is_whole else ""
-    worst = f"{claim.worst} {table_spec.text_of(table.columns[0].content.cell(bad[0]))}"
+    worst = f"{claim.worst} {table.columns[0].cell(bad[0]).sentence}"
     return f"{least}{_of(number, known, noun)} {claim.verb}; {worst}, {claim.figure(bad[0])}"
 
 
@@ -191,27 +187,12 @@ def _of(number: int, known: int | None, noun: str) -> str:
     return f"{number:,} of {display.plural(known, noun)}"
 
 
-def coverage_clause(decided: Evidence, noun: str) -> str:
-    """Return how much was observed, if that is not nearly everything."""
-    parts = []
-    if decided.observed_percent is not None and not decided.is_observed:
-        parts.append(f"coverage {display.per_cent(decided.observed_percent)}")
-    if missing := decided.subjects_unknown:
-        parts.append(f"{display.plural(missing, noun)} without data")
-    return display.untied("; ".join(parts))
-
-
-def plain(sentence: str) -> str:
+def _plain(sentence: str) -> str:
     """Return a sentence as a part of a line: with plain spaces, without its full stop."""
     return display.untied(sentence).strip().removesuffix(".")
 
 
-def lowered(sentence: str) -> str:
-    """Return a sentence that continues a line."""
-    return f"{sentence[:1].lower()}{sentence[1:]}"
-
-
-def with_budgets(facts: Facts, question: Question, rows: Iterable[Row]) -> list[Row]:
+def _with_budgets(facts: Facts, question: Question, rows: Iterable[Row]) -> list[Row]:
     """Return rows with the greatest share of an error budget that their subject used."""
     used = _used(facts, question)
     keyed = [(row, used.get(evidence.name_of(row, question.names))) for row in rows]

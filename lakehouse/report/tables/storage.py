@@ -4,50 +4,18 @@ Costs are the use of each owner's topics, clients and groups.
 """
 
 import math
+from dataclasses import replace
 from typing import Any, Final
 
 from lakehouse.core import display
-from lakehouse.report import figures
+from lakehouse.report import evidence, figures
 from lakehouse.report.facts.fields import LABELS, Rows
 from lakehouse.report.facts.sections import remote_storage, tier_lag
 from lakehouse.report.facts.sections.capacity import CAPACITY_QUESTION, StoredTopic
-from lakehouse.report.facts.sections.remote_storage import ReadingBroker
-from lakehouse.report.facts.sections.tier_lag import (
-    HeldTopic,
-    LaggingPartition,
-    OrphanedPartition,
-    TierBroker,
-)
-from lakehouse.report.figures import Facts, Name, Row, length, value_at
+from lakehouse.report.figures import Facts, Row, length, value_at
 from lakehouse.report.owners import GIB, MONTH_SECONDS, Account
-from lakehouse.report.tables.section import (
-    Claim,
-    Part,
-    counted,
-    coverage_clause,
-    figures_known,
-    plain,
-    section,
-    unanswered,
-)
-from lakehouse.report.tables.table_spec import (
-    Cell,
-    Column,
-    Content,
-    TableSpec,
-    between,
-    count,
-    joined,
-    most,
-    name,
-    number,
-    of,
-    peak,
-    size,
-    text_of,
-    time,
-    word,
-)
+from lakehouse.report.tables.section import Claim, Part, counted, section
+from lakehouse.report.tables.table_spec import Cell, Column, TableSpec, most, size
 
 
 def _first_full(row: Row) -> Any:
@@ -79,22 +47,22 @@ STORED: Final = TableSpec(
     caption="Topics on brokers' disks",
     noun="topic",
     columns=(
-        Column("Topic", name("topic")),
-        Column("On disk, mean", number("disk_bytes_mean", size)),
-        Column("retention.bytes", of(_limit, "retention_bytes")),
-        Column("Fullest partition", of(_fullest, "full_share_max", "verdict")),
-        Column("Trend", word("fills", "verdict")),
-        Column("Full in", of(_full_in, "reached_us", "verdict")),
+        Column.name("Topic", "topic"),
+        Column.number("On disk, mean", "disk_bytes_mean", size),
+        Column.of("retention.bytes", _limit, "retention_bytes"),
+        Column.of("Fullest partition", _fullest, "full_share_max", "verdict"),
+        Column.word("Trend", "fills", "verdict"),
+        Column.of("Full in", _full_in, "reached_us", "verdict"),
     ),
     worst=_first_full,
 )
 
 
 def _stored(facts: Facts) -> Part:
-    decided = figures_known(facts, CAPACITY_QUESTION)
+    decided = evidence.decide_by_coverage(facts, CAPACITY_QUESTION)
     rows = STORED.bad_rows(STORED.all_rows(facts))
     if not decided.is_answered or not rows:
-        return unanswered(decided) if decided.reason else Part("0 topics")
+        return Part.of([decided.reason or "0 topics"])
     sizes = [row["disk_bytes_mean"] for row in rows if row.get("disk_bytes_mean") is not None]
     said = []
     if sizes:
@@ -105,10 +73,10 @@ def _stored(facts: Facts) -> Part:
     if full:
         said.append(f"{display.plural(full, 'topic')} at retention.bytes")
     if rows[0].get("verdict") == "filling":
-        first = text_of(STORED.columns[0].content.cell(rows[0]))
-        said.append(f"{first} reaches retention.bytes first, in {text_of(_full_in(rows[0]))}")
-    said.append(coverage_clause(decided, "topic"))
-    return Part(plain("; ".join(filter(None, said))), (STORED.listing(facts),))
+        first, left = STORED.columns[0].cell(rows[0]), _full_in(rows[0])
+        said.append(f"{first.sentence} reaches retention.bytes first, in {left.sentence}")
+    said.append(decided.coverage_clause("topic"))
+    return Part.of(said, [STORED.listing(facts)])
 
 
 DISK: Final = section("disk", "Disk use", _stored)
@@ -157,70 +125,72 @@ TOPICS: Final = TableSpec(
     caption="Tiered topics with lag or failures",
     noun="tiered topic",
     columns=(
-        Column("Topic", name("topic")),
-        Column("Upload lag", time("lagging", "copy")),
-        Column("Waiting for upload, max", peak("copy.max_bytes", size)),
-        Column("Deletion lag", time("lagging", "delete")),
-        Column("Waiting for deletion, max", peak("delete.max_bytes", size)),
-        Column("Failed uploads", count("copies_failed")),
-        Column("Failed deletions", count("deletions_failed")),
-        Column("Metric", of(_flags, "flags", is_figure=False)),
+        Column.name("Topic", "topic"),
+        Column.time("Upload lag", "copy.lagging_us"),
+        Column.peak("Waiting for upload, max", "copy.max_bytes", size),
+        Column.time("Deletion lag", "delete.lagging_us"),
+        Column.peak("Waiting for deletion, max", "delete.max_bytes", size),
+        Column.count("Failed uploads", "copies_failed"),
+        Column.count("Failed deletions", "deletions_failed"),
+        Column.of("Metric", _flags, "flags", is_figure=False),
     ),
     worst=_badness,
     quiet="had no lag",
 )
 
 BROKERS: Final = TableSpec(
-    rows=Rows(TierBroker, "tier_lag.brokers", ("held_back_us",)),
+    rows=Rows(tier_lag.TierBroker, "tier_lag.brokers", ("held_back_us",)),
     caption="Brokers throttled by their copy quota",
     noun="broker",
     columns=(
-        Column("Broker", name("source")),
-        Column("Throttled", time("held_back")),
-        Column("Wait, max", peak("held_back_ms_max", display.milliseconds)),
-        Column("Copy rate, max", peak("copy_rate_max", lambda rate: f"{size(rate)}/s")),
+        Column.name("Broker", "source"),
+        Column.time("Throttled", "held_back_us"),
+        Column.peak("Wait, max", "held_back_ms_max", display.milliseconds),
+        Column.peak("Copy rate, max", "copy_rate_max", lambda rate: f"{size(rate)}/s"),
     ),
     worst=most("held_back_us"),
 )
 
 WAITING: Final = TableSpec(
     rows=Rows(
-        LaggingPartition, "tier_lag.partitions", ("waiting_bytes_max", "deletable_bytes_max")
+        tier_lag.LaggingPartition,
+        "tier_lag.partitions",
+        ("waiting_bytes_max", "deletable_bytes_max"),
     ),
     caption="Partitions with segments that wait for upload or deletion",
     noun="partition",
     columns=(
-        Column("Topic", name("topic")),
-        Column("Partition", number("partition", str)),
-        Column("Waiting for upload, max", peak("waiting_bytes_max", size)),
-        Column("Longest upload", peak("upload_seconds_max", display.seconds)),
-        Column("Waiting for deletion, max", peak("deletable_bytes_max", size)),
-        Column("Failed deletions, max", peak("deletions_failed_max")),
+        Column.name("Topic", "topic"),
+        Column.number("Partition", "partition", str),
+        Column.peak("Waiting for upload, max", "waiting_bytes_max", size),
+        Column.peak("Longest upload", "upload_seconds_max", display.seconds),
+        Column.peak("Waiting for deletion, max", "deletable_bytes_max", size),
+        Column.peak("Failed deletions, max", "deletions_failed_max"),
     ),
     worst=most("waiting_bytes_max", "deletable_bytes_max"),
 )
 
 ORPHANS: Final = TableSpec(
-    rows=Rows(OrphanedPartition, "tier_lag.orphans", ("bytes_max",)),
+    rows=Rows(tier_lag.OrphanedPartition, "tier_lag.orphans", ("bytes_max",)),
     caption="Deleted topics with segments in remote storage",
     noun="partition of a deleted topic",
     columns=(
-        Column("Topic", name("topic")),
-        Column("Partition", number("partition", str)),
-        Column("In remote storage, max", peak("bytes_max", size)),
-        Column("Segments, max", peak("segments_max")),
+        Column.name("Topic", "topic"),
+        Column.number("Partition", "partition", str),
+        Column.peak("In remote storage, max", "bytes_max", size),
+        Column.peak("Segments, max", "segments_max"),
     ),
     worst=most("bytes_max"),
 )
 
 HELD: Final = TableSpec(
-    rows=Rows(HeldTopic, "tier_lag.held_topics"),
+    rows=Rows(tier_lag.HeldTopic, "tier_lag.held_topics"),
     caption="Topics with delayed uploads",
     noun="topic",
     columns=(
-        Column("Topic", name("topic")),
-        Column("remote.copy.lag.ms", number("copy_lag_ms")),
-        Column("remote.copy.lag.bytes", number("copy_lag_bytes")),
+        Column.name("Topic", "topic"),
+        Column.number("remote.copy.lag.ms", "copy_lag_ms"),
+        Column.number("remote.copy.lag.bytes", "copy_lag_bytes"),
     ),
     unknown="",
 )
@@ -230,22 +200,22 @@ READ: Final = TableSpec(
     caption="Topics read from remote storage",
     noun="tiered topic",
     columns=(
-        Column("Topic", name("topic")),
-        Column("Requests", count("requests")),
-        Column("Read", count("bytes", size)),
-        Column("Errors", count("errors")),
+        Column.name("Topic", "topic"),
+        Column.count("Requests", "requests"),
+        Column.count("Read", "bytes", size),
+        Column.count("Errors", "errors"),
     ),
     worst=most("bytes", "requests"),
 )
 
 READERS: Final = TableSpec(
-    rows=Rows(ReadingBroker, "remote_reads.brokers", ("held_back_us",)),
+    rows=Rows(remote_storage.ReadingBroker, "remote_reads.brokers", ("held_back_us",)),
     caption="Brokers throttled by their fetch quota",
     noun="broker",
     columns=(
-        Column("Broker", name("source")),
-        Column("Throttled", time("held_back")),
-        Column("Wait, max", peak("held_back_ms_max", display.milliseconds)),
+        Column.name("Broker", "source"),
+        Column.time("Throttled", "held_back_us"),
+        Column.peak("Wait, max", "held_back_ms_max", display.milliseconds),
     ),
     worst=most("held_back_us"),
 )
@@ -283,21 +253,20 @@ TIERED: Final = section(
 
 
 def _owner(row: Row) -> Cell:
-    names = [figures.name(row[key]) for key in LABELS if row.get(key) is not None]
-    found: list[Name] = list(dict.fromkeys(names))
-    return Cell(joined(found) or ("no owner",))
+    names = (figures.name(row[key]) for key in LABELS if row.get(key) is not None)
+    return Cell.names(dict.fromkeys(names), ("no owner",))
 
 
-def _some(content: Content, nouns: str) -> Content:
-    """Return a content with the number of subjects that its figure leaves out."""
+def _some(column: Column, nouns: str) -> Column:
+    """Return a column with the number of subjects that its figure leaves out."""
     path = f"not_known.{nouns}"
 
-    def made(row: Row) -> Cell:
+    def cell(row: Row) -> Cell:
         missing = value_at(row, path) or 0
         text = f"without {display.plural(missing, nouns.removesuffix('s'))}" if missing else ""
-        return content.cell(row)._replace(bounds=text)
+        return column.cell(row)._replace(bounds=text)
 
-    return of(made, *content.keys, path)
+    return replace(column, cell=cell, keys=(*column.keys, path))
 
 
 def _share(share: float | None) -> str:
@@ -322,21 +291,21 @@ ACCOUNTS: Final = TableSpec(
     caption="Owners",
     noun="owner",
     columns=(
-        Column("Owner", of(_owner, *LABELS, is_figure=False)),
-        Column("Topics", number("topics")),
-        Column("Clients", number("clients")),
-        Column("Groups", number("groups")),
-        Column("Highest budget used", number("highest_used", _share)),
-        Column("Total budget used", number("total_used", _share)),
-        Column("Throttled", _some(number("throttled_us", length), "clients")),
-        Column("Messages lost (offsets)", _some(between("offsets"), "groups")),
-        Column("Uploaded", number("uploaded_bytes", size)),
-        Column("Read back", number("read_bytes", size)),
-        Column("Stored (GiB-months)", _some(
-            number("stored_byte_seconds", _gib_months), "topics"
-        )),
-        Column("On disk (GiB-months)", number("disk_byte_seconds", _gib_months)),
-        Column("Cost", of(_cost, "cost")),
+        Column.of("Owner", _owner, *LABELS, is_figure=False),
+        Column.number("Topics", "topics"),
+        Column.number("Clients", "clients"),
+        Column.number("Groups", "groups"),
+        Column.number("Highest budget used", "highest_used", _share),
+        Column.number("Total budget used", "total_used", _share),
+        _some(Column.number("Throttled", "throttled_us", length), "clients"),
+        _some(Column.between("Messages lost (offsets)", "offsets"), "groups"),
+        Column.number("Uploaded", "uploaded_bytes", size),
+        Column.number("Read back", "read_bytes", size),
+        _some(
+            Column.number("Stored (GiB-months)", "stored_byte_seconds", _gib_months), "topics"
+        ),
+        Column.number("On disk (GiB-months)", "disk_byte_seconds", _gib_months),
+        Column.of("Cost", _cost, "cost"),
     ),
     file="owners",
     unknown="",
@@ -361,7 +330,7 @@ def _costs(facts: Facts) -> Part | None:
         cost = f"Costs are in {display.line(currency)} and include known amounts only."
     rows = [{**row, "currency": currency} for row in accounts]
     listing = ACCOUNTS.listing({**facts, "owners": None}, rows)
-    return Part(plain("; ".join(said)), (listing,), (cost,))
+    return Part.of(said, [listing], [cost])
 
 
 COSTS: Final = section("owners", "Cost by team", _costs)

@@ -1,29 +1,23 @@
 """Tables of the details: typed columns with their contents, and the worst rows first."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import compress
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Self
 
 from lakehouse.core import display
 from lakehouse.report import evidence, figures, owners
 from lakehouse.report.evidence import Evidence
 from lakehouse.report.facts import fields
-from lakehouse.report.facts.fields import Rows
-from lakehouse.report.figures import (
-    BOUNDS,
-    Facts,
-    Name,
-    Row,
-    around,
-    declared,
-    length,
-    rows_at,
-    value_at,
-)
+from lakehouse.report.facts.fields import Bounds, Rows
+from lakehouse.report.figures import Facts, Name, Row, value_at
 
 MOST: Final = 100
 """Rows of a table; a file has the others. So the page of a fleet stays below 1.5 MB."""
+
+
+Write = Callable[[Any], str]
+"""Formats a number; for None it returns ``not known``."""
 
 
 class Cell(NamedTuple):
@@ -45,28 +39,177 @@ class Cell(NamedTuple):
     link: str = ""
     instant: str = ""
 
+    @classmethod
+    def bounded(cls, figure: Bounds, write: Callable[..., str]) -> Self:
+        """Return a figure with its bounds: as text if they are wide, otherwise as a tooltip.
 
-class Content(NamedTuple):
-    """A function that makes the cells of a column, and the keys that it reads.
+        Args:
+            figure: The figure.
+            write: Formats a number and takes how it is rounded.
+        """
+        value, low, high = figure
+        if value is None:
+            return cls.between(low, high, write)
+        if high is None and low is not None and value - low <= figures.WIDE * value:
+            least, most_likely = write(low, "down"), write(value)
+            title = "" if least == most_likely else f"estimate {most_likely}"
+            return cls((figures.at_least(least),), title=title, order=value)
+        text, wide = figures.around(value, low, high, write)
+        return cls((write(value),), text if wide else "", "" if wide else text, value)
+
+    @classmethod
+    def between(cls, low: float | None, high: float | None, write: Callable[..., str]) -> Self:
+        """Return a figure with known bounds only, or with one known bound."""
+        if low is None and high is None:
+            return cls((display.NOT_KNOWN,))
+        if low is None or high is None:
+            bound, limit = (low, figures.at_least) if high is None else (high, figures.at_most)
+            return cls((limit(write(bound)),), order=bound)
+        if low == high:
+            return cls((write(low),), order=high)
+        return cls((f"{write(low)} to {write(high)}",), order=high)
+
+    @classmethod
+    def named(cls, row: Row, keys: Iterable[str]) -> Self:
+        """Return the names of a row: ``billing / invoicing``; empty without any."""
+        return cls.names(figures.name(row[key]) for key in keys if row.get(key) is not None)
+
+    @classmethod
+    def names(cls, names: Iterable[Name], otherwise: tuple[str, ...] = ()) -> Self:
+        """Return names from outside with a slash between them; without any another text."""
+        found: list[str | Name] = []
+        for one in names:
+            found += [" / ", one] if found else [one]
+        return cls(tuple(found) or otherwise)
+
+    @property
+    def sentence(self) -> str:
+        """The cell within a sentence, its names isolated."""
+        text = "".join(one if isinstance(one, str) else one.isolated for one in self.text)
+        return f"{text} ({self.bounds})" if self.bounds else text
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column: its heading, a function that makes its cells, and the keys that it reads.
 
     Attributes:
-        cell: Makes the cell.
+        heading: Its heading.
+        cell: Makes a cell.
         keys: Dotted paths in the record.
         is_figure: Whether it is aligned to the right.
         is_peak: Whether unobserved time may hide a greater one.
     """
 
+    heading: str
     cell: Callable[[Row], Cell]
     keys: tuple[str, ...] = ()
     is_figure: bool = True
     is_peak: bool = False
 
+    @classmethod
+    def time(cls, heading: str, key: str) -> Self:
+        """Return a duration with its bounds: ``any_us``, ``any_low_us`` and ``any_high_us``."""
+        return cls._bounded(heading, key, figures.length)
 
-class Column(NamedTuple):
-    """A column: its heading and its content."""
+    @classmethod
+    def count(cls, heading: str, key: str, write: Write = display.count) -> Self:
+        """Return a number with its bounds: ``key``, ``key_low`` and ``key_high``."""
+        return cls._bounded(heading, key, lambda value, _="": write(value))
 
-    heading: str
-    content: Content
+    @classmethod
+    def _bounded(cls, heading: str, key: str, write: Callable[..., str]) -> Self:
+        keys = fields.keys(key)
+
+        def cell(row: Row) -> Cell:
+            return Cell.bounded(Bounds(*(value_at(row, key) for key in keys)), write)
+
+        return cls(heading, cell, keys)
+
+    @classmethod
+    def between(cls, heading: str, key: str, write: Write = display.count) -> Self:
+        """Return a number with bounds only: ``key_low`` and ``key_high``."""
+        _, low, high = fields.keys(key)
+
+        def cell(row: Row) -> Cell:
+            return Cell.between(value_at(row, low), value_at(row, high), write)
+
+        return cls(heading, cell, (low, high))
+
+    @classmethod
+    def number(cls, heading: str, key: str, write: Write = display.count) -> Self:
+        """Return a number without bounds."""
+
+        def cell(row: Row) -> Cell:
+            value = value_at(row, key)
+            return Cell((write(value),), order=value)
+
+        return cls(heading, cell, (key,))
+
+    @classmethod
+    def peak(cls, heading: str, key: str, write: Write = display.count) -> Self:
+        """Return a maximum."""
+        return replace(cls.number(heading, key, write), is_peak=True)
+
+    @classmethod
+    def quantity(cls, heading: str, key: str, *, is_peak: bool = False) -> Self:
+        """Return a value in the unit of its row, ``rate_unit``."""
+
+        def cell(row: Row) -> Cell:
+            value, unit = row.get(key), str(row.get("rate_unit") or "")
+            return Cell((display.quantity(value, unit),), order=value)
+
+        return cls(heading, cell, (key, "rate_unit"), is_peak=is_peak)
+
+    @classmethod
+    def name(cls, heading: str, *keys: str) -> Self:
+        """Return names from outside, such as a user and a client id: ``billing / invoicing``."""
+        return cls(heading, lambda row: Cell.named(row, keys), keys, is_figure=False)
+
+    @classmethod
+    def partition(cls) -> Self:
+        """Return a partition as Kafka's tools write it: ``orders-3``."""
+
+        def cell(row: Row) -> Cell:
+            return Cell((figures.name(f"{row['topic']}-{row['partition']}"),))
+
+        return cls("Partition", cell, ("topic", "partition"), is_figure=False)
+
+    @classmethod
+    def word(cls, heading: str, group: str, key: str) -> Self:
+        """Return a value of the facts in words of page.yaml."""
+        return cls(
+            heading, lambda row: Cell((words(group, row.get(key)),)), (key,), is_figure=False
+        )
+
+    @classmethod
+    def instant(cls, heading: str, key: str) -> Self:
+        """Return an instant, to the second."""
+
+        def cell(row: Row) -> Cell:
+            at = row.get(key)
+            return Cell((display.day_and_time(at),), instant=at or "")
+
+        return cls(heading, cell, (key,), is_figure=False)
+
+    @classmethod
+    def of(
+        cls, heading: str, cell: Callable[[Row], Cell | str], *keys: str, is_figure: bool = True
+    ) -> Self:
+        """Return a column whose cells a function makes.
+
+        Args:
+            heading: Its heading.
+            cell: Makes the cell, or its text.
+            keys: The keys that it reads.
+            is_figure: Whether it is aligned to the right.
+        """
+
+        def made(row: Row) -> Cell:
+            found = cell(row)
+            return Cell((found,)) if isinstance(found, str) else found
+
+        return cls(heading, made, keys, is_figure)
 
 
 class Listing(NamedTuple):
@@ -119,7 +262,7 @@ class TableSpec:
 
     def __post_init__(self) -> None:
         """Check the keys, so that a renamed field fails at import."""
-        keys = (key for column in self.columns for key in column.content.keys)
+        keys = (key for column in self.columns for key in column.keys)
         fields.check_keys(self.rows.record, (*keys, *self.rows.keys))
 
     @property
@@ -129,7 +272,7 @@ class TableSpec:
 
     def all_rows(self, facts: Facts) -> list[Row]:
         """Return all rows of the facts."""
-        return list(rows_at(facts, self.rows.path))
+        return list(figures.rows_at(facts, self.rows.path))
 
     def bad_rows(self, rows: Iterable[Row]) -> list[Row]:
         """Return the rows to show, the worst first."""
@@ -150,7 +293,7 @@ class TableSpec:
         every = self.all_rows(facts) if rows is None else rows
         shown = self.bad_rows(every)
         columns = (*self.columns, *_added(facts, shown))
-        cells = [[column.content.cell(row) for row in shown[:MOST]] for column in columns]
+        cells = [[column.cell(row) for row in shown[:MOST]] for column in columns]
         kept = [not _is_same(of_column) or not nth for nth, of_column in enumerate(cells)]
         notes = (_not_known(columns, cells), self._unobserved(every), self._quiet(every, decided))
         return Listing(
@@ -174,7 +317,7 @@ class TableSpec:
             parts.append(f"not known for {display.plural(open_, noun)}")
         if not parts:
             return ""
-        peaks = any(column.content.is_peak for column in self.columns)
+        peaks = any(column.is_peak for column in self.columns)
         hidden = " A maximum can be higher in that time." * peaks
         return f"Not observed: {', '.join(parts)}.{hidden}"
 
@@ -193,7 +336,7 @@ class TableSpec:
 
     def subjects(self, rows: Iterable[Row]) -> set[tuple[Any, ...]]:
         """Return the subjects of rows, each once."""
-        return {evidence.name_of(row, self.columns[0].content.keys) for row in rows}
+        return {evidence.name_of(row, self.columns[0].keys) for row in rows}
 
 
 def _is_same(cells: Sequence[Cell]) -> bool:
@@ -217,25 +360,19 @@ _NOTHING: Final = ((), ("",), (display.NOT_KNOWN,), (figures.at_least("0"),))
 def _added(facts: Facts, rows: Sequence[Row]) -> Iterable[Column]:
     """Yield the columns of reports with budgets and with owners."""
     if any(row.get("used") is not None for row in rows):
-        yield Column("Budget used", _USED)
+        yield Column("Budget used", _used)
     if facts.get("owners") is not None and any(map(owners.shown, rows)):
-        yield Column("Owner", Content(_owner, is_figure=False))
+        yield Column("Owner", _owner, is_figure=False)
 
 
 def _owner(row: Row) -> Cell:
-    return Cell(figures.single(owners.shown(row)) or ("no owner",))
+    owner = owners.shown(row)
+    return Cell(("no owner" if owner is None else figures.name(owner),))
 
 
 def _used(row: Row) -> Cell:
     used = row.get("used")
     return Cell() if used is None else Cell((display.share(used, 0),), order=used)
-
-
-_USED: Final = Content(_used)
-
-
-Write = Callable[[Any], str]
-"""Formats a number; for None it returns ``not known``."""
 
 
 def size(value: float | None) -> str:
@@ -246,156 +383,7 @@ def size(value: float | None) -> str:
 def words(group: str, value: object) -> str:
     """Return the words for a value of the facts, from a group of page.yaml."""
     text = display.NOT_KNOWN if value is None else display.line(value)
-    return str(declared("page.yaml")["terms"][group].get(str(value), text))
-
-
-# Columns.
-
-
-def time(stem: str, within: str = "") -> Content:
-    """Return a duration, from ``_us``, ``_low_us`` and ``_high_us``.
-
-    Args:
-        stem: The beginning of the three keys.
-        within: Path of the record within the row; empty: the row.
-    """
-    keys = tuple(f"{within}{'.' * bool(within)}{stem}{bound}_us" for bound in BOUNDS)
-    return Content(lambda row: bounded(row, keys, length), keys)
-
-
-def count(key: str, write: Write = display.count) -> Content:
-    """Return a number with its bounds, from ``key``, ``key_low`` and ``key_high``."""
-    keys = tuple(f"{key}{bound}" for bound in BOUNDS)
-    return Content(lambda row: bounded(row, keys, lambda value, _="": write(value)), keys)
-
-
-def between(key: str, write: Write = display.count) -> Content:
-    """Return a number with bounds only, from ``key_low`` and ``key_high``."""
-    keys = tuple(f"{key}{bound}" for bound in BOUNDS[1:])
-
-    def cell(row: Row) -> Cell:
-        low, high = (value_at(row, one) for one in keys)
-        return least_to_most(low, high, write)
-
-    return Content(cell, keys)
-
-
-def number(key: str, write: Write = display.count, *, is_peak: bool = False) -> Content:
-    """Return a number without bounds."""
-
-    def cell(row: Row) -> Cell:
-        value = value_at(row, key)
-        return Cell((write(value),), order=value)
-
-    return Content(cell, (key,), is_peak=is_peak)
-
-
-def peak(key: str, write: Write = display.count) -> Content:
-    """Return a maximum."""
-    return number(key, write, is_peak=True)
-
-
-def name(*keys: str) -> Content:
-    """Return names from outside, such as a user and a client id: ``billing / invoicing``."""
-
-    def cell(row: Row) -> Cell:
-        found = [figures.name(row[key]) for key in keys if row.get(key) is not None]
-        return Cell(joined(found))
-
-    return Content(cell, keys, is_figure=False)
-
-
-def partition() -> Content:
-    """Return a partition as Kafka's tools write it: ``orders-3``."""
-    return Content(
-        lambda row: Cell(figures.single(f"{row['topic']}-{row['partition']}")),
-        ("topic", "partition"),
-        is_figure=False,
-    )
-
-
-def word(group: str, key: str) -> Content:
-    """Return a value of the facts in words of page.yaml."""
-    return Content(lambda row: Cell((words(group, row.get(key)),)), (key,), is_figure=False)
-
-
-def instant(key: str) -> Content:
-    """Return an instant, to the second."""
-
-    def cell(row: Row) -> Cell:
-        at = row.get(key)
-        return Cell((display.day_and_time(at),), instant=at or "")
-
-    return Content(cell, (key,), is_figure=False)
-
-
-def of(cell: Callable[[Row], Cell | str], *keys: str, is_figure: bool = True) -> Content:
-    """Return a content that a function makes.
-
-    Args:
-        cell: Makes the cell, or its text.
-        keys: The keys that it reads.
-        is_figure: Whether it is aligned to the right.
-    """
-
-    def made(row: Row) -> Cell:
-        found = cell(row)
-        return Cell((found,)) if isinstance(found, str) else found
-
-    return Content(made, keys, is_figure)
-
-
-# Figures.
-
-
-def bounded(row: Row, keys: tuple[str, ...], write: Callable[..., str]) -> Cell:
-    """Return a figure with its bounds: as text if they are wide, otherwise as a tooltip.
-
-    Args:
-        row: The row.
-        keys: Keys of the figure and its two bounds.
-        write: Formats a number and takes how it is rounded.
-    """
-    value, low, high = (value_at(row, key) for key in keys)
-    if value is None:
-        return least_to_most(low, high, write)
-    if high is None and low is not None and value - low <= figures.WIDE * value:
-        least, most_likely = write(low, "down"), write(value)
-        title = "" if least == most_likely else f"estimate {most_likely}"
-        return Cell((figures.at_least(least),), title=title, order=value)
-    text, wide = around(value, low, high, write)
-    return Cell((write(value),), text if wide else "", "" if wide else text, value)
-
-
-def least_to_most(low: float | None, high: float | None, write: Callable[..., str]) -> Cell:
-    """Return a figure with known bounds only, or with one known bound."""
-    if low is None and high is None:
-        return Cell((display.NOT_KNOWN,))
-    if low is None or high is None:
-        bound, limit = (low, figures.at_least) if high is None else (high, figures.at_most)
-        return Cell((limit(write(bound)),), order=bound)
-    if low == high:
-        return Cell((write(low),), order=high)
-    return Cell((f"{write(low)} to {write(high)}",), order=high)
-
-
-def text_of(cell: Cell) -> str:
-    """Return a cell within a sentence, its names isolated."""
-    text = "".join(one if isinstance(one, str) else isolated(one) for one in cell.text)
-    return f"{text} ({cell.bounds})" if cell.bounds else text
-
-
-def isolated(one: Name) -> str:
-    """Return a name so that its writing direction does not change the sentence around it."""
-    return f"\u2068{one.text}\u2069"
-
-
-def joined(names: list[Name]) -> tuple[str | Name, ...]:
-    """Return names with a slash between them."""
-    found: list[str | Name] = []
-    for one in names:
-        found += [" / ", one] if found else [one]
-    return tuple(found)
+    return str(figures.declared("page.yaml")["terms"][group].get(str(value), text))
 
 
 def longest(*stems: str) -> Callable[[Row], Any]:

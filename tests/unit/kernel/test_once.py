@@ -247,13 +247,14 @@ def test_doubles_are_as_plain_python_has_them(
     found: dict[str, Rows], right: dict[str, Rows], name: str
 ):
     assert right[name], "an empty table proves nothing"
-    differences = gold.differences(name, found[name], right[name])
+    # Each interval of a mean of several reports is rounded to a millionth.
+    differences = gold.differences(name, found[name], right[name], slack=1e-5)
     assert not differences, "\n".join((f"{len(differences)} differences", *differences[:10]))
 
 
 @pytest.mark.slow
 def test_doubles_hold_every_reason(found: dict[str, Rows]):
-    assert {once.TWICE, once.ITSELF, once.ANOTHER} <= reasons(found).keys()
+    assert {once.TWICE, once.ITSELF, once.ANOTHER, once.DENIED} <= reasons(found).keys()
 
 
 @pytest.mark.slow

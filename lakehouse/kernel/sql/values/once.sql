@@ -1,7 +1,8 @@
 -- Values that were read twice count once. If runs of one series and agent overlap, the run of the earliest batch
--- counts. If several agents report a source's metric (per topic or group) at an instant, the agent with the smallest id
--- counts. So the order of rows does not matter. An agent that does not report the metric is not compared. Almost no
--- hour has such runs; the other hours pay only for the search.
+-- counts. If several agents report a source's metric (per topic or group) at an instant, the agent with the most
+-- gauges above zero (bad) counts, then the agent with the smallest id. So the order of rows does not matter. While
+-- another agent surely reports fewer of them, the bad values are not sure. An agent that does not report the metric is
+-- not compared. Almost no hour has such runs; the other hours pay only for the search.
 
 -- of_agents: streams whose metric another agent reports for the same source.
 CREATE OR REPLACE TABLE of_agents AS
@@ -33,23 +34,57 @@ FROM turns JOIN streams USING (stream);
 CREATE OR REPLACE TABLE first_of_series AS
 WITH spans AS (SELECT own AS place, turn AS rank, s, e FROM overlapping) FROM left_to_first(spans);
 
+-- own_pieces: time of a run that no earlier run of its series and agent has, and the bounds of its value.
+CREATE OR REPLACE TABLE own_pieces AS
+SELECT o.id, o.agent, o.thing, f.s, f.e, greatest(f.s, least(f.e, j.sure)) AS sure,
+    CASE WHEN f.s = j.s THEN j.may ELSE f.s END AS may,
+    j.positive AND NOT counter AS bad, series
+FROM overlapping o JOIN first_of_series f ON f.place = own AND f.rank = turn
+    JOIN judged j ON j.rowid = o.id JOIN streams USING (stream);
+
+-- counted: number of runs of an agent, and of its bad series: reported, sure and possible, per change of any agent. A
+-- series that is not bad may become bad in its tail.
+CREATE OR REPLACE TABLE counted AS
+WITH edges AS (
+    SELECT thing, agent, unnest([s, e, sure, may]) AS t, unnest([1, -1, 0, 0]) AS runs,
+        unnest([n, -n, 0, 0]) AS bad, unnest([n, 0, -n, 0]) AS low, unnest([0, -n - more, more, n]) AS high
+    FROM (SELECT *, bad::INTEGER AS n, CASE WHEN bad THEN 0 ELSE series END AS more FROM own_pieces)),
+cuts AS (
+    SELECT thing, t AS s, lead(t) OVER (PARTITION BY thing ORDER BY t) AS e
+    FROM (SELECT DISTINCT thing, t FROM edges)),
+counts AS (
+    SELECT thing, agent, t AS s, lead(t) OVER along AS e,
+        sum(sum(COLUMNS(['runs', 'bad', 'low', 'high']))) OVER along
+    FROM edges GROUP BY thing, agent, t WINDOW along AS (PARTITION BY thing, agent ORDER BY t))
+SELECT cuts.*, counts.* EXCLUDE (thing, s, e)
+FROM cuts JOIN counts ON counts.thing = cuts.thing AND counts.s <= cuts.s AND cuts.e <= counts.e;
+
+-- first_of_agents: the agent that counts at an instant, and whether no other agent contradicts it.
 CREATE OR REPLACE TABLE first_of_agents AS
-WITH spans AS (SELECT thing AS place, agent AS rank, s, e FROM overlapping) FROM left_to_first(spans);
+WITH firsts AS (
+    SELECT thing AS place, s, e, min({fewer: -bad, agent: agent, low: low}) AS first, min(high) AS least
+    FROM counted WHERE runs > 0 GROUP BY ALL),
+spans AS (SELECT place, s, e, {agreed: first.low <= least, agent: first.agent} AS rank FROM firsts)
+FROM left_to_first(spans);
 
 -- pieces: remaining time of these runs.
 CREATE OR REPLACE TABLE pieces AS
-SELECT id, greatest(f.s, a.s) AS s, least(f.e, a.e) AS e
-FROM overlapping o JOIN first_of_series f ON f.place = own AND f.rank = turn
-    JOIN first_of_agents a ON a.place = thing AND a.rank = agent AND a.s < f.e AND f.s < a.e;
+WITH spans AS (
+    SELECT id AS place, bad AND NOT a.rank.agreed AS rank, greatest(o.s, a.s) AS s, least(o.e, a.e) AS e
+    FROM own_pieces o JOIN first_of_agents a ON a.place = thing AND a.rank.agent = agent AND a.s < o.e AND o.s < a.e)
+SELECT place AS id, rank AS unsure, s, e FROM left_to_first(spans);
 
 CREATE OR REPLACE TABLE cut AS
 SELECT o.id, CASE WHEN again THEN 'it is there twice'
         WHEN f.s IS NULL THEN 'its agent recorded that time twice'
+        WHEN u.id IS NOT NULL THEN 'another agent contradicts it'
         ELSE 'another agent read it as well' END AS reason
-FROM overlapping o ANTI JOIN pieces p ON p.id = o.id AND p.s = o.s AND p.e = o.e
-    LEFT JOIN first_of_series f ON f.place = own AND f.rank = turn AND f.s = o.s AND f.e = o.e;
+FROM overlapping o ANTI JOIN pieces p ON p.id = o.id AND p.s = o.s AND p.e = o.e AND NOT p.unsure
+    LEFT JOIN first_of_series f ON f.place = own AND f.rank = turn AND f.s = o.s AND f.e = o.e
+    LEFT JOIN (SELECT DISTINCT id FROM pieces WHERE unsure) u ON u.id = o.id;
 
--- Pieces of a gauge's run have its value. It may not have held in the removed time, which extends the upper bound.
+-- Pieces of a gauge's run have its value. It may not have held in the removed time, which extends the upper bound, or
+-- in a piece that is not sure.
 -- The increase of a counter in a piece is unknown, because the increase in the removed time is unknown.
 INSERT INTO judged BY NAME
 WITH placed AS (
@@ -58,8 +93,10 @@ WITH placed AS (
             ELSE j.lead_us END AS new_lead
     FROM pieces p SEMI JOIN cut USING (id) JOIN judged j ON j.rowid = p.id JOIN streams USING (stream))
 SELECT stream, s, e, w, CASE WHEN NOT counter THEN value END AS value, new_lead AS lead_us,
-    greatest(0, tail_us - (whole_e - e)) AS tail_us, wrong, positive AND NOT counter AS positive,
-    CASE WHEN later THEN greatest(w, s - new_lead) ELSE may END AS may, greatest(s, least(sure, e)) AS sure,
+    CASE WHEN unsure THEN e - s ELSE greatest(0, tail_us - (whole_e - e)) END AS tail_us, wrong,
+    positive AND NOT counter AS positive,
+    CASE WHEN later THEN greatest(w, s - new_lead) ELSE may END AS may,
+    CASE WHEN unsure THEN s ELSE greatest(s, least(sure, e)) END AS sure,
     CASE WHEN later THEN greatest(0, new_lead - (s - w)) ELSE spill END AS spill,
     positive AND NOT counter AND s = w AS opens
 FROM placed;

@@ -4,7 +4,7 @@ A group that has read every record of the scrape before keeps up, and does not l
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Annotated, Any, Final, NamedTuple
 
@@ -17,7 +17,7 @@ from lakehouse.engines.gold_reader import Row, is_same
 from lakehouse.report.facts import fields
 from lakehouse.report.facts.fields import Bounds, Known, Means, Question, Rows
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.facts.gold_figures import duration, unread
+from lakehouse.report.facts.gold_figures import duration, seen_us, unread
 from lakehouse.slo.sla_statement import Statement, unknown_of
 from lakehouse.slo.trends import NO_WEEKS, Weeks
 
@@ -124,6 +124,8 @@ class LostBeforeRead(NamedTuple):
     groups: Annotated[list[LostOffsets], Means("groups and partitions, most lost first")]
     totals: Annotated[list[LostOfGroup], Means("groups, most lost first")]
     weeks: Annotated[list[LostInWeek], Means("groups that lost offsets in earlier weeks")]
+    unknown_us: Annotated[int | None, Means(
+        "unknown time of the group with most of it, microseconds")] = None  # fmt: skip
 
 
 def consumer_lag(gold: Gold, objectives: Sequence[Objective]) -> ConsumerLag:
@@ -133,6 +135,7 @@ def consumer_lag(gold: Gold, objectives: Sequence[Objective]) -> ConsumerLag:
     expected = {subject.group: us for subject, us in gold.expected("group")}
     if not rows:  # newer tables have a row of every group that an agent read
         return ConsumerLag(None, None, None if any(expected.values()) else 0)
+    reported = {row["consumer_group"] for row in rows}
     rows = [row for row in rows if gold.concerns(row, chosen)]
     unseen = [_unknown_us(row, expected.get(row["consumer_group"])) for row in rows]
     groups = [
@@ -144,8 +147,22 @@ def consumer_lag(gold: Gold, objectives: Sequence[Objective]) -> ConsumerLag:
     unknown = {(one.group, one.topic): one.unknown_us for one in groups}
     far = (row for row in _stretches(gold) if gold.concerns(row, chosen))
     read = len({row["consumer_group"] for row in rows})
-    most_us = max((us for us in unseen if us is not None), default=None)
+    silent = _expected(gold, chosen, but=reported).values()
+    most_us = max([*silent, *(us for us in unseen if us is not None)], default=None)
     return ConsumerLag(groups, [_partition(row, unknown) for row in far], read, most_us)
+
+
+def _expected(
+    gold: Gold, objectives: Sequence[Objective], but: Collection[str] = ()
+) -> dict[str, int]:
+    """Return how long groups of some objectives existed in the period; without objectives all."""
+    return {
+        group: us
+        for subject, us in gold.expected("group")
+        if us
+        and (group := str(subject.group)) not in but
+        and gold.concerns({"consumer_group": group}, objectives)
+    }
 
 
 def lost_before_read(
@@ -157,9 +174,24 @@ def lost_before_read(
     """Return the section; ``weeks`` are the weeks before."""
     groups = _lost(gold, gold.sums(tables.LOST_OFFSETS), statements, objectives)
     totals = group_totals(one._asdict() for one in groups)
+    unknown = _unknown_of_groups(gold, statements, objectives)
     return LostBeforeRead(
-        groups, [LostOfGroup(**one) for one in totals], _weeks(gold, weeks, objectives)
+        groups,
+        [LostOfGroup(**one) for one in totals],
+        _weeks(gold, weeks, objectives),
+        max(unknown.values(), default=None),
     )
+
+
+def _unknown_of_groups(
+    gold: Gold, statements: Sequence[Statement], objectives: Sequence[Objective]
+) -> dict[str | None, int]:
+    """Return the unknown time of the loss of each group; without an objective at least that."""
+    seen = seen_us(gold, f"{_LOST}.high", tables.GROUPS, "consumer_group")
+    chosen = [one for one in objectives if one.metric == _LOST]
+    lived = _expected(gold, chosen).items()
+    stated = {key[3]: us for key, us in unknown_of(statements, _LOST).items()}
+    return {group: max(0, us - seen.get(group, 0)) for group, us in lived} | stated
 
 
 def _weeks(gold: Gold, weeks: Weeks, objectives: Sequence[Objective]) -> list[LostInWeek]:
@@ -346,5 +378,6 @@ LOST_QUESTION: Final = Question(
     not_applicable=_NO_GROUP,
     fact="lost_before_read.totals",
     bad=(Rows(LostOfGroup, "lost_before_read.totals", ("offsets_high", "offsets_low")),),
+    unknown=(Rows(LostBeforeRead, "lost_before_read", ("unknown_us",)),),
     shows=("kafka.group.non_consumed.*",),
 )

@@ -242,16 +242,16 @@ def _bad(one: Statement) -> Bounds:
 
 def _topics(gold: Gold) -> list[Traffic]:
     """Return every topic that was written or read, the busiest first."""
-    away = unread(gold, TRAFFIC["bytes_in"])
+    metrics = tuple(TRAFFIC.values())
+    away = [spans for one in metrics for spans in unread(gold, one).values()]
     if not away:
         return []
-    metrics = tuple(TRAFFIC.values())
     parts = counted(gold, tables.TOPICS, metrics, lambda row: (row["topic"], row["metric"]))
     # Any broker may have led the topic in time in which it was not read.
-    unknown = length(span for spans in away.values() for span in spans)
-    none = nothing(gold, TRAFFIC["bytes_in"])
+    unknown = length(span for spans in away for span in spans)
+    none = {one: nothing(gold, one) for one in metrics}
     topics = [
-        Traffic._make([topic, *(parts.get((topic, one), none) for one in metrics), unknown])
+        Traffic._make([topic, *(parts.get((topic, one), none[one]) for one in metrics), unknown])
         for topic in sorted({topic for topic, _ in parts})
     ]
     topics.sort(key=lambda one: -((one.bytes_in.value or 0) + (one.bytes_out.value or 0)))
@@ -302,6 +302,7 @@ TRAFFIC_QUESTION: Final = Question(
     open=(
         Rows(Traffic, "service.topics", ("records_in_high", "bytes_in_high", "bytes_out_high")),
     ),
+    unknown=(Rows(Traffic, "service.topics", ("unknown_us",)),),
     shows=(
         "kafka.topic.bytes_in", "kafka.topic.bytes_out", "kafka.topic.bytes_rejected",
         "kafka.topic.messages_in", "kafka.topic.produce.requests",

@@ -18,7 +18,7 @@ from lakehouse import tables
 from lakehouse.core import subjects
 from lakehouse.core.metrics import COVERAGE, UNAVAILABLE, Definition, families, known, shipped
 from lakehouse.core.objective import Objective
-from lakehouse.core.periods import iso, micros, touching
+from lakehouse.core.periods import Span, iso, length, micros, touching
 from lakehouse.engines.gold_reader import Row, is_same, own_definitions, summed
 from lakehouse.engines.relation import is_one_of, text
 from lakehouse.report.facts import fields
@@ -28,7 +28,7 @@ from lakehouse.report.facts.gold_figures import counted, duration, per_second, s
 from lakehouse.report.facts.sections.replication import COUNTED_BY_BROKER
 from lakehouse.report.figures import longest_floor_us
 from lakehouse.slo.trends import NO_WEEKS, Weeks
-from lakehouse.tables.gold import BEYOND, IN_THE_FUTURE
+from lakehouse.tables.gold import BEYOND, CONTRADICTED, IN_THE_FUTURE
 
 ANY_FAMILY: Final = "any"
 """The family of a source that was never read."""
@@ -63,6 +63,8 @@ class SourceCoverage(NamedTuple):
     dropped_series: Annotated[int | None, Means(
         "maximum number of series above the limit of the family in a scrape, which were not "
         "collected one by one; empty: not known")] = None  # fmt: skip
+    contradicted_us: Annotated[int, Means(
+        "time of values above zero that another agent contradicts, microseconds")] = 0  # fmt: skip
 
 
 class CoverageOfWeek(NamedTuple):
@@ -95,7 +97,7 @@ def coverage(gold: Gold, weeks: Weeks = NO_WEEKS) -> Coverage:
         weeks: The weeks before.
     """
     sources = _sources(gold, gold.sums(tables.COVERAGE), _failures(gold))
-    sources = _with_dropped(gold, _with_starts(gold, sources))
+    sources = _with_contradicted(gold, _with_dropped(gold, _with_starts(gold, sources)))
     return Coverage(*_of_all(sources), sources, _weeks(gold, weeks), _since(gold))
 
 
@@ -152,6 +154,20 @@ def _with_dropped(gold: Gold, sources: Sequence[SourceCoverage]) -> list[SourceC
     return [
         one._replace(dropped_series=dropped.get((str(one.source), one.family), 0))
         for one in sources
+    ]
+
+
+def _with_contradicted(gold: Gold, sources: Sequence[SourceCoverage]) -> list[SourceCoverage]:
+    found: defaultdict[tuple[str, str], list[Span]] = defaultdict(list)
+    for row in gold.ask(
+        "SELECT r.source, r.metric, r.started_at, r.ended_at FROM {rows} r "
+        f"WHERE {is_same('r.reason', CONTRADICTED)}",
+        rows=gold.hours(tables.REJECTED),
+    ):
+        for family in gold.families(row["metric"]):
+            found[row["source"], family].append((row["started_at"], row["ended_at"]))
+    return [
+        one._replace(contradicted_us=length(found[str(one.source), one.family])) for one in sources
     ]
 
 

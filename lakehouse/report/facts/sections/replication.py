@@ -15,8 +15,8 @@ from typing import Annotated, Any, Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.metrics import LEADERLESS, PARTITION_COUNT, UNAVAILABLE, UNDER_MIN_ISR
-from lakehouse.core.periods import iso, length, micros
-from lakehouse.engines.gold_reader import Row
+from lakehouse.core.periods import HOUR_US, iso, length, micros
+from lakehouse.engines.gold_reader import Row, is_same
 from lakehouse.engines.relation import is_one_of
 from lakehouse.gold import incidents
 from lakehouse.report.facts.fields import (
@@ -122,7 +122,7 @@ class Partition(NamedTuple):
 
 
 class Unseen(NamedTuple):
-    """Unobserved time of a topic; None: no objective concerns it, so it is not computed.
+    """Unobserved time of a topic.
 
     Attributes:
         expected_us: Time in which it existed, microseconds.
@@ -303,15 +303,16 @@ def _topics(
     topics = []
     for subject in gold.subjects:
         name, partitions = str(subject.topic), attribute(subject, PARTITION_COUNT)
-        if subject.kind != "topic" or (subject.key not in unknown and name not in rows):
-            continue
         row, not_seen = rows[name], unseen[name]
+        is_known = subject.key in unknown or row or not_seen.expected_us
+        if subject.kind != "topic" or not is_known:
+            continue
         topics.append(
             Topic(
                 name,
                 partitions,
                 **figures(Topic, row),
-                unknown_us=unknown.get(subject.key),
+                unknown_us=unknown.get(subject.key, not_seen.unseen_us),
                 unseen_us=not_seen.unseen_us,
                 partitions_unknown_us=not_seen.of_partitions(partitions, row[UNAVAILABLE]),
             )
@@ -354,8 +355,16 @@ def partition_incidents(
 
 
 def unseen_time(gold: Gold, statements: Sequence[Statement]) -> Mapping[str, Unseen]:
-    """Return unobserved time by topic; without a statement a topic is unknown."""
+    """Return unobserved time by topic; without a statement at most that."""
     by_topic: defaultdict[str, Unseen] = defaultdict(Unseen)
+    if unread(gold, UNDER_MIN_ISR):
+        reported = _reported_at_once(gold)
+        for subject, lived_us in gold.expected("topic"):
+            partitions, name = attribute(subject, PARTITION_COUNT) or 1, str(subject.topic)
+            whole_us = {n: us for n, us in reported[name].items() if n >= partitions}
+            if lived_us:
+                unseen_us = max(0, lived_us - sum(whole_us.values()))
+                by_topic[name] = Unseen(lived_us, unseen_us, whole_us)
     of_topics = [one for one in statements if one.objective.metric == UNAVAILABLE]
     seen = _wholly_seen(gold, {one.objective.name for one in of_topics}) if of_topics else {}
     for statement in of_topics:
@@ -363,6 +372,21 @@ def unseen_time(gold: Gold, statements: Sequence[Statement]) -> Mapping[str, Uns
         seen_us = seen.get(topic, {})
         by_topic[topic] = Unseen(expected, max(0, expected - sum(seen_us.values())), seen_us)
     return by_topic
+
+
+def _reported_at_once(gold: Gold) -> Mapping[str, Mapping[int, int]]:
+    """Return the least time with reports of so many partitions at once, by topic and number."""
+    kept = gold.rows.are_kept(gold.period.start.date())
+    size = gold.window_seconds * 1_000_000 if kept else HOUR_US
+    found: defaultdict[str, dict[int, int]] = defaultdict(dict)
+    for row in gold.ask(
+        "SELECT r.topic, r.series, CAST(sum(greatest(0, r.series_seen_us "
+        f"- (r.series - 1) * CAST({size} AS BIGINT))) AS BIGINT) AS us FROM {{rows}} r "
+        f"WHERE {is_same('r.metric', UNAVAILABLE)} GROUP BY r.topic, r.series",
+        rows=gold.finest(tables.TOPICS) if kept else gold.hours(tables.TOPICS),
+    ):
+        found[row["topic"]][row["series"]] = row["us"]
+    return found
 
 
 def _wholly_seen(gold: Gold, objectives: Collection[str]) -> dict[str, dict[int, int]]:
@@ -390,6 +414,7 @@ MIN_ISR_QUESTION: Final = Question(
     names=("topic",),
     subjects=Rows(Topic, "min_isr.topics", ("unavailable_any_us",)),
     fact="min_isr.topics",
+    unknown=(Rows(Topic, "min_isr.topics", ("unknown_us",)),),
     bad=(
         Rows(Topic, "min_isr.topics", (
             "unavailable_any_us", "unavailable_any_high_us", "any_us", "any_high_us",
