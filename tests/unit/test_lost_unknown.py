@@ -9,7 +9,7 @@ import pytest
 
 from lakehouse.core import lake as lakes
 from lakehouse.core.periods import Period
-from lakehouse.engines.gold_reader import subjects
+from lakehouse.engines.gold_reader import subjects_of
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.sections import consumer_groups
@@ -17,11 +17,13 @@ from lakehouse.rollup.plan import Wanted
 from lakehouse.rollup.run import rollup
 from lakehouse.slo.openslo import objective_files
 from tests import rollups
+from tests.kernel_inputs import of_clusters
 from tests.lake_builder import BASE, CLUSTER, Batch, micros
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from lakehouse.core.objective import Objective
     from lakehouse.report.facts.sections.consumer_groups import LostOffsets
 
 END = 1200
@@ -39,9 +41,7 @@ def cut(since: float, until: float, value: float | None = -1) -> list[Run]:
     return before + ([] if value == -1 else [(since, until, value)]) + after
 
 
-def lost(
-    lake: Path, runs: list[Run], failed: tuple[float, float] | None = None, *names: str
-) -> LostOffsets:
+def read(runs: list[Run], failed: tuple[float, float] | None = None) -> Batch:
     batch = Batch()
     for start, end, rose in runs:
         for bound in ("low", "high"):
@@ -54,43 +54,57 @@ def lost(
             batch.scrape("offsets", *failed, "timeout")
         for span in spans:
             batch.scrape("offsets", *span)
+    return batch
+
+
+def rolled_up(lake: Path, batch: Batch, objectives: tuple[Objective, ...]) -> LocalEngine:
     rollups.prepare(lake)
     batch.commit(lake)
-    objectives = tuple(one for one in objective_files.load() if one.name in names)
     engine = LocalEngine(lakes.at(str(lake)))
     rollup(engine, objectives, Wanted(tidy="never"))
+    return engine
+
+
+def lost(engine: LocalEngine, cluster: str, objectives: tuple[Objective, ...]) -> LostOffsets:
     period = Period(BASE, BASE + dt.timedelta(seconds=END))
-    gold = Gold(engine, CLUSTER, period, 300, subjects(engine), micros(END + 3600))
+    _, subjects = subjects_of(engine, cluster)
+    gold = Gold(engine, cluster, period, 300, subjects, micros(END + 3600))
     statements = gold.statements(objectives)
     (row,) = consumer_groups.lost_before_read(gold, statements, objectives).groups
     return row
 
 
+UNKNOWN = {
+    "group is missing in an answer": read(cut(610, 640)),
+    "attempts fail": read(cut(610, 640), (610, 640)),
+    "group was rewound": read(cut(610, 640, None)),
+    "attempts fail as the period ends": read(cut(1150, 1500), (1150, 1200)),
+}
+OBJECTIVES = tuple(one for one in objective_files.load() if one.name == "lost-before-read")
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> LocalEngine:
+    """Roll up all cases, each a cluster of its name."""
+    batch = of_clusters({**UNKNOWN, "known": read(WHOLE)})
+    return rolled_up(tmp_path_factory.mktemp("lost") / "lake", batch, OBJECTIVES)
+
+
 @pytest.mark.edge(1)
-@pytest.mark.parametrize(
-    ("runs", "failed"),
-    [
-        pytest.param(cut(610, 640), None, id="group is missing in an answer"),
-        pytest.param(cut(610, 640), (610, 640), id="attempts fail"),
-        pytest.param(cut(610, 640, None), None, id="group was rewound"),
-        pytest.param(cut(1150, 1500), (1150, 1200), id="attempts fail as the period ends"),
-    ],
-)
-def test_loss_beside_unknown_time_is_at_least(
-    tmp_path: Path, runs: list[Run], failed: tuple[float, float] | None
-) -> None:
-    row = lost(tmp_path, runs, failed, "lost-before-read")
+@pytest.mark.parametrize("case", UNKNOWN)
+def test_loss_beside_unknown_time_is_at_least(engine: LocalEngine, case: str) -> None:
+    row = lost(engine, case, OBJECTIVES)
     assert (row.offsets_low, row.offsets_high) == (100, None)
     assert row.unknown_us > 0
 
 
 @pytest.mark.edge(1)
-def test_loss_that_was_always_known_is_bounded(tmp_path: Path) -> None:
-    row = lost(tmp_path, WHOLE, None, "lost-before-read")
+def test_loss_that_was_always_known_is_bounded(engine: LocalEngine) -> None:
+    row = lost(engine, "known", OBJECTIVES)
     assert (row.offsets_low, row.offsets_high, row.unknown_us) == (100, 100, 0)
 
 
 @pytest.mark.edge(1)
 def test_loss_of_a_group_without_objective_is_at_least(tmp_path: Path) -> None:
-    row = lost(tmp_path, cut(610, 640))
+    row = lost(rolled_up(tmp_path, read(cut(610, 640)), ()), CLUSTER, ())
     assert (row.offsets_low, row.offsets_high) == (100, None)

@@ -27,6 +27,7 @@ from lakehouse.rollup import lease
 from lakehouse.rollup.plan import Wanted
 from lakehouse.rollup.run import rollup
 from tests.lake_builder import Batch
+from tests.rollups import prepare
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -153,12 +154,12 @@ def test_process_survives_a_lost_store_and_ends_with_0(tmp_path: Path) -> None:
 
 
 def test_stop_ends_after_the_running_batch(tmp_path: Path, capsys: Any) -> None:
-    deliver(tmp_path, hours=3)
+    deliver(tmp_path, hours=2)
     stop = threading.Event()
 
     class Slow(LocalEngine):
         def compute(self, *given: Any) -> Any:
-            stop.set()  # as SIGTERM does, within the first of three batches
+            stop.set()  # as SIGTERM does, within the first of two batches
             return super().compute(*given)
 
     passes = live(lambda: Slow(Lake(str(tmp_path))), Wanted(most_rows=1))
@@ -167,7 +168,7 @@ def test_stop_ends_after_the_running_batch(tmp_path: Path, capsys: Any) -> None:
     engine = LocalEngine(Lake(str(tmp_path)))
     assert lease.holder(engine) is None
     assert engine.detail(tables.PROGRESS) is not None
-    assert rollup(engine, (), Wanted(most_rows=1)).hours == 2, "the first batch stays"
+    assert rollup(engine, (), Wanted(most_rows=1)).hours == 1, "the first batch stays"
 
 
 def test_failures_come_less_often_and_a_success_resets(capsys: pytest.CaptureFixture[str]) -> None:
@@ -238,9 +239,8 @@ def test_pass_tells_how_late_gold_is(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 
 def test_a_lease_with_the_same_id_is_one_s_own(tmp_path: Path) -> None:
-    deliver(tmp_path)
+    prepare(tmp_path)
     engine = LocalEngine(Lake(str(tmp_path)))
-    rollup(engine, ())
     with lease.hold(engine, lease.USUAL, lease_id="mine") as lost:
         with lease.hold(engine, lease.USUAL, lease_id="mine") as again:
             again.check(anew=True)

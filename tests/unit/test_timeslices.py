@@ -85,7 +85,7 @@ def histories(draw: st.DrawFn) -> str:
     return (ABSENT * before + lived).ljust(STEPS, ABSENT)
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(
     histories(),
     st.sampled_from((60, 100, 150, 300)),
@@ -105,7 +105,7 @@ def test_the_true_share_of_good_slices_is_within_the_bounds(
     assert found[0] <= true <= found[1]
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(histories())
 def test_the_true_mean_of_slices_is_within_the_bounds(history: str):
     cut = Slices(WINDOW)

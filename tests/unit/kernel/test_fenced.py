@@ -67,6 +67,15 @@ def bad(batch: Batch) -> None:
     batch.run(ISR, 0, 300, 1.0, topic="t", partition=2)
 
 
+def one_partition(batch: Batch) -> None:
+    batch.run(ISR, 0, 100, 1.0, topic="t", partition=0)
+    batch.run(ISR, 100, 300, 0.0, topic="t", partition=0)
+
+
+def leaderless(batch: Batch) -> None:
+    batch.run(claims.LEADERLESS, 0, 300, 0.0, topic="t", partition=0)
+
+
 CASES: dict[str, tuple[Callable[[Batch], None], float, float, int]] = {
     "folded partitions": (folded, 0, 300, 0),
     "partitions in rows of their own": (single, 0, 300, 0),
@@ -83,6 +92,7 @@ CASES: dict[str, tuple[Callable[[Batch], None], float, float, int]] = {
 def of_cases(program: run_in_duckdb.Program) -> dict[str, Rows]:
     """Return gold of all cases, each in a cluster of its name."""
     every = {name: of_topic(*case[:3]) for name, case in CASES.items()}
+    every |= {"one partition": of_topic(one_partition), "leaderless": of_topic(leaderless)}
     return rolled_up(program, of_clusters(every))
 
 
@@ -97,19 +107,14 @@ def test_claim_of_a_fenced_broker_is_unknown(of_cases: dict[str, Rows], case: st
 
 
 @pytest.mark.edge(9)
-def test_bad_partition_keeps_its_own_time_only(program: run_in_duckdb.Program):
-    batch = of_topic(lambda _: None)
-    batch.run(ISR, 0, 100, 1.0, topic="t", partition=0)
-    batch.run(ISR, 100, 300, 0.0, topic="t", partition=0)
-    found = rolled_up(program, batch)
+def test_bad_partition_keeps_its_own_time_only(of_cases: dict[str, Rows]):
+    found = of_cluster(of_cases, "one partition")
     assert {row["series_seen_us"] for row in found["partitions_windows"].values()} == {100 * SECOND}
 
 
-def test_leaderless_claims_are_not_of_a_leader(program: run_in_duckdb.Program):
+def test_leaderless_claims_are_not_of_a_leader(of_cases: dict[str, Rows]):
     """What a broker's agent asks the cluster is no claim of the broker's to lead."""
-    batch = of_topic(lambda _: None)
-    batch.run(claims.LEADERLESS, 0, 300, 0.0, topic="t", partition=0)
-    found = rolled_up(program, batch)
+    found = of_cluster(of_cases, "leaderless")
     assert [row["series_seen_us"] for row in found["topics_windows"].values()] == [WINDOW]
 
 

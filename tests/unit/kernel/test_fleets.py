@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
-FLEETS, HOURS, ODD, FAST = 200, 24, 60, 40
+FLEETS, HOURS, ODD, FAST = 100, 24, 30, 20
 
 
 @pytest.fixture(scope="module")
