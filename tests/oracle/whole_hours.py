@@ -80,6 +80,7 @@ def _bad_partition(made: Hour, window: float) -> None:
     at = window + made.rng.choice((0, 5, 100))
     more = {"lead": made.rng.choice((0.0, 12.0)), "tail": 4.0}
     made.batch.run(ISR, at, at + 40, 1.0, topic="t", partition=4, **made.where, **more)
+    made.batch.zeros(ISR, at, at + 40, "t", [3], **made.where)
 
 
 def _silent_leader(made: Hour, window: float) -> None:

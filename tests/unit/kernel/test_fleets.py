@@ -160,7 +160,7 @@ def test_the_fleets_hold_what_is_hard(read: Bronze):
     assert len({run.window % HOUR for run in usable}) == 12, "every window of an hour"
     assert len({row.outcome for row in read.accounts()}) == 6
     every = {run.reason for run in read.runs} | {row.reason for row in read.scrapes}
-    assert len(every - {None}) == 19, sorted(every - {None})
+    assert len(every - {None}) == 20, sorted(every - {None})
 
 
 def test_the_fleets_hold_claims_that_contradict_one_another(read: Bronze):

@@ -122,11 +122,17 @@ def beside_success(outcome: str) -> Batch:
 
 
 def second_agents() -> dict[str, Batch]:
-    """Return rows of an agent, alone and with copies of them by a second agent."""
+    """Return rows of an agent, alone and with copies of some of them by a second agent.
+
+    The second agent reports each partition that is bad: without it, it would contradict the first.
+    """
     one = by("a", told(last=600))
     other = by("z", one)
+    bad, rest = [], []
+    for row in other.runs:
+        (bad if row["metric"] == ISR and row["value"] else rest).append(row)
     every = {
-        f"from {first}": together((one, replace(other, runs=other.runs[first::2])))
+        f"from {first}": together((one, replace(other, runs=[*bad, *rest[first::2]])))
         for first in range(3)
     }
     return {**every, "one agent": one}
