@@ -40,9 +40,9 @@ LANES: Final = {
     "clusters": (0, "kafka and waits"),
     "spark": (5, "spark and not kafka"),
     "kafka": (0, "kafka and not waits"),
-    "chaos": (5, f"{_NEITHER} and chaos"),
     "other": (5, f"{_NEITHER} and not chaos and not reads"),
     "readers": (5, f"{_NEITHER} and reads and not chaos"),
+    "chaos": (5, f"{_NEITHER} and chaos"),
 }
 """By name: how far each gives way, and the marks of its tests. The longest come first.
 

@@ -160,7 +160,11 @@ def test_quickstart_report_shows_throttled_client(reader: Reader, followed: str)
 def test_readme_commands_run(reader: Reader) -> None:
     sample, _, look, week = blocks(README, titled=True)  # the second needs a release
     activate = ". ~/jmxlake-venv/bin/activate"
-    assert " of 9 objectives " in reader.types(activate, sample)
+    made = "jmxlake sample lake\n"
+    assert made in sample
+    assert f"{made}jmxlake weekly lake " in QUICKSTART
+    copied = sample.replace(made, "cp -r ~/jmxlake-sample/lake* .\n")  # with its rollup
+    assert " of 9 objectives " in reader.types(activate, copied)
     assert "orders" in (reader.checkout / "report.html").read_text("utf-8")
     shown = reader.types(activate, look)
     assert "min_isr" in shown

@@ -43,9 +43,9 @@ pytestmark = pytest.mark.spark
 
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "dashboards").glob("*.py"))
 NAMES = [one.stem for one in NOTEBOOKS]
-USUAL = ("client_story", "events", "lost_before_read")
+USUAL = ("events", "lost_before_read")
 """Notebooks of ``make test``; ``make test-connect`` runs all of them."""
-OF_EACH_KIND = (*USUAL, "tour", "weekly_sla")
+OF_EACH_KIND = (*USUAL, "client_story", "tour", "weekly_sla")
 """A notebook for each kind of page: all questions share one."""
 NAMED = ("throttling", "weekly_sla", "client_story")
 """Notebooks that show the names of clients."""
@@ -140,6 +140,7 @@ def test_a_hostile_client_is_told_as_text(name: str, pages_of: Callable[[str], l
     assert "o&#39;hara" in first
 
 
+@pytest.mark.nightly
 def test_sql_finds_the_client_whatever_its_name_holds(
     spark: SparkSession, published: dict[str, str], pages_of: Callable[[str], list[Any]]
 ) -> None:
@@ -339,12 +340,12 @@ def test_an_empty_lake_is_told_step_by_step(spark: SparkSession, tmp_path: Path)
     for table in tables.GOLD:
         gold_builder.put(tmp_path, table)
     values = registered(spark, tmp_path, "empty_bronze_2", "empty_gold_2")
-    every = [shown(name, spark, values) for name in OF_EACH_KIND]
+    every = [shown(name, spark, values) for name in USUAL]
     first = "gold has no data. Run jmxlake rollup first"
     assert all(first in trouble(page) and rows is None for page, rows in every)
 
     gold_builder.progress(tmp_path, periods.instant(0))
-    every = [shown(name, spark, values) for name in OF_EACH_KIND]
+    every = [shown(name, spark, values) for name in USUAL]
     then = "gold has no data. Check that agents deliver"
     assert all(then in trouble(page) and rows is None for page, rows in every)
 
