@@ -39,10 +39,10 @@ _NEITHER: Final = "not kafka and not spark"
 LANES: Final = {
     "clusters": (0, "kafka and waits"),
     "spark": (5, "spark and not kafka"),
-    "kafka": (0, "kafka and not waits"),
     "other": (5, f"{_NEITHER} and not chaos and not reads"),
-    "readers": (5, f"{_NEITHER} and reads and not chaos"),
     "chaos": (5, f"{_NEITHER} and chaos"),
+    "readers": (5, f"{_NEITHER} and reads and not chaos"),
+    "kafka": (0, "kafka and not waits"),
 }
 """By name: how far each gives way, and the marks of its tests. The longest come first.
 
