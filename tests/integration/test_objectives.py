@@ -189,7 +189,8 @@ def _write_events(place: Lake) -> None:
     ]  # fmt: skip
     gold_builder.put(place.root, tables.WINDOWS["topics"], *windows)
     gold_builder.put(place.root, tables.TOPICS, *hours)
-    gold_builder.put(place.root, tables.PARTITIONS)
+    for table in (tables.PARTITIONS, tables.SOURCES, tables.WINDOWS["sources"]):
+        gold_builder.put(place.root, table)
 
 
 def read(

@@ -48,7 +48,7 @@ def window(number: int, brokers: int, seen: float, value_seconds: float, most: f
 
 
 def gold_of(root: Path) -> Gold:
-    for table in ("partitions", "sources", "coverage"):  # of which nothing is asked here
+    for table in ("partitions", "sources", "groups", "coverage"):  # without rows
         gold_builder.put(root, tables.WINDOWS[table])
     gold_builder.progress(root, PERIOD.end)
     return Gold(LocalEngine(Lake(str(root))), CLUSTER, PERIOD, WINDOW, [TOPIC])
@@ -130,7 +130,8 @@ def test_lost_offsets_are_of_groups_with_objectives(
     ]
     gold_builder.put(tmp_path, tables.LOST_OFFSETS, *losses)
     gold_builder.put(tmp_path, tables.WINDOWS["lost_offsets"], *losses)
-    gold_builder.put(tmp_path, tables.READINGS)
+    for table in (tables.READINGS, tables.GROUPS, tables.SUBJECTS):
+        gold_builder.put(tmp_path, table)
     (shipped,) = [one for one in objective_files.load() if one.metric == "kafka.group.non_consumed"]
     own = replace(shipped, match={"group": match} if match else {})
     found = lost_before_read(gold_of(tmp_path), (), [own])
