@@ -91,6 +91,10 @@ class GoldRows:
             return self.hours(table, Period.of((end_us, end_us + HOUR_US)))
         return self.windows(table, Period.of((end_us, end_us + self.window_us)))
 
+    def finest_us(self, period: Period) -> int:
+        """Return the length of the finest rows that gold still has of a period, microseconds."""
+        return self.window_us if self.are_kept(period.start.date()) else HOUR_US
+
     def are_kept(self, since: dt.date) -> bool:
         """Return True if gold has the 5-minute windows of all its hours from a date."""
         if any(since >= known for known in self._kept):

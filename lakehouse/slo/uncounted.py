@@ -172,15 +172,14 @@ class UncountedTime:
     @cached_property
     def _last_series(self) -> Mapping[str, list[tuple[Source, Span, int | None]]]:
         """Source, last window with a series of a counter before one without, and next series."""
-        kept = self.gold.are_kept(self.period.start.date())
-        size = self.gold.window_us if kept else HOUR_US
-        rows = (self.gold.windows if kept else self.gold.hours)(tables.SOURCES, self.period)
+        size = self.gold.finest_us(self.period)
+        rows = self.gold.hours if size == HOUR_US else self.gold.windows
         windows = select(
             "SELECT r.cluster, r.source, r.metric, r.window_start, lead(r.window_start) OVER "
             "(PARTITION BY r.cluster, r.source, r.metric ORDER BY r.window_start) AS next_us "
             f"FROM {{rows}} r WHERE {self._of_clusters} AND r.value_seconds IS NULL "
             "AND r.series_seen_us > 0",
-            rows=rows,
+            rows=rows(tables.SOURCES, self.period),
         )
         found: defaultdict[str, list[tuple[Source, Span, int | None]]] = defaultdict(list)
         for row in self.gold.ask(
@@ -227,8 +226,7 @@ class UncountedTime:
     def _after(self) -> Period:
         """The window or hour whose readings show what was counted at the period's end."""
         end = self.period.span[1]
-        kept = self.gold.are_kept(self.period.start.date())
-        return Period.of((end, end + (self.gold.window_us if kept else HOUR_US)))
+        return Period.of((end, end + self.gold.finest_us(self.period)))
 
     @cached_property
     def _to_after(self) -> Period:

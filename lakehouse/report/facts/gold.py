@@ -243,8 +243,9 @@ class Gold:
             keys: Columns to group by; by default the keys of the table.
         """
         size = seconds * 1_000_000
-        rows = self.hours(table) if size >= HOUR_US else self.finest(table)
-        moved = self._moved(rows, table, f"r.window_start - r.window_start % {size}", only)
+        moved = self._moved(
+            self.of_length(table, size), table, f"r.window_start - r.window_start % {size}", only
+        )
         by = table.keys[1:] if keys is None else keys
         return self._summed(moved, table, ("window_start", *by), metrics)
 
@@ -292,6 +293,10 @@ class Gold:
     def finest(self, table: Table) -> Relation:
         """Return rows of the finest windows."""
         return self._of_cluster(self.rows.windows, table)
+
+    def of_length(self, table: Table, size_us: int) -> Relation:
+        """Return the rows that make up windows of a length in microseconds."""
+        return self.hours(table) if size_us >= HOUR_US else self.finest(table)
 
     def _summed(
         self, rows: Relation, table: Table, keys: Sequence[str], metrics: Sequence[str]

@@ -20,7 +20,7 @@ from typing import Any, ClassVar, Final, NamedTuple, TypeVar
 
 from lakehouse import tables
 from lakehouse.core.metrics import families, known, roles_of
-from lakehouse.core.periods import HOUR_US, Span, length, without
+from lakehouse.core.periods import Span, length, without
 from lakehouse.engines import gold_reader
 from lakehouse.engines.gold_reader import Row, is_same
 from lakehouse.report.facts.fields import NONE, Bounds, Known, Metrics, fields_of, total
@@ -265,13 +265,11 @@ def seen_us(
 
     A metric with several series has at most that time.
     """
-    # Gold keeps finest windows for a time only.
-    kept = gold.rows.are_kept(gold.period.start.date())
-    size = gold.window_seconds * 1_000_000 if kept else HOUR_US
+    size = gold.rows.finest_us(gold.period)
     rows = gold.ask(
         f"SELECT r.{key}, CAST(sum(least(r.series_seen_us, {size})) AS BIGINT) AS us "
         f"FROM {{rows}} r WHERE {is_same('r.metric', metric)} GROUP BY r.{key}",
-        rows=gold.finest(table) if kept else gold.hours(table),
+        rows=gold.of_length(table, size),
     )
     return {row[key]: row["us"] for row in rows}
 
@@ -325,9 +323,7 @@ def _bounds(
 ) -> list[tuple[Row, Bounds]]:
     """Return every row of a counter in or just after the period, with its increase's bounds."""
     start, end = gold.period.span
-    # Gold keeps finest windows for a time only.
-    kept = gold.rows.are_kept(gold.period.start.date())
-    size = gold.window_seconds * 1_000_000 if kept else HOUR_US
+    size = gold.rows.finest_us(gold.period)
     key = itemgetter(*table.keys[1:])
 
     def of_window(at: int) -> Mapping[tuple[str, ...], Row]:

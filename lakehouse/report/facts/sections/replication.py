@@ -15,7 +15,7 @@ from typing import Annotated, Any, Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.metrics import LEADERLESS, PARTITION_COUNT, UNAVAILABLE, UNDER_MIN_ISR
-from lakehouse.core.periods import HOUR_US, iso, length, micros
+from lakehouse.core.periods import iso, length, micros
 from lakehouse.engines.gold_reader import Row, is_same
 from lakehouse.engines.relation import is_one_of
 from lakehouse.gold import incidents
@@ -376,14 +376,13 @@ def unseen_time(gold: Gold, statements: Sequence[Statement]) -> Mapping[str, Uns
 
 def _reported_at_once(gold: Gold) -> Mapping[str, Mapping[int, int]]:
     """Return the least time with reports of so many partitions at once, by topic and number."""
-    kept = gold.rows.are_kept(gold.period.start.date())
-    size = gold.window_seconds * 1_000_000 if kept else HOUR_US
+    size = gold.rows.finest_us(gold.period)
     found: defaultdict[str, dict[int, int]] = defaultdict(dict)
     for row in gold.ask(
         "SELECT r.topic, r.series, CAST(sum(greatest(0, r.series_seen_us "
         f"- (r.series - 1) * CAST({size} AS BIGINT))) AS BIGINT) AS us FROM {{rows}} r "
         f"WHERE {is_same('r.metric', UNAVAILABLE)} GROUP BY r.topic, r.series",
-        rows=gold.finest(tables.TOPICS) if kept else gold.hours(tables.TOPICS),
+        rows=gold.of_length(tables.TOPICS, size),
     ):
         found[row["topic"]][row["series"]] = row["us"]
     return found
